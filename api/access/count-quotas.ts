@@ -1,5 +1,5 @@
 import { RefusalError } from '../../domain/errors.ts';
-import type { CountQuota } from '../../domain/namespaces/quotas.ts';
+import type { CountQuota } from '../../domain/namespaces/quota-names.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { exists, namespaceUse, presentCount, type UsedQuota } from './present-counts.ts';

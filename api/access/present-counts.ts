@@ -1,5 +1,5 @@
 import type { EventStore } from '../../domain/event-store.ts';
-import type { CountQuota } from '../../domain/namespaces/quotas.ts';
+import type { CountQuota } from '../../domain/namespaces/quota-names.ts';
 import { within } from '../../projections/reach.ts';
 import { agentsProjection } from '../../projections/views/agents.ts';
 import { publishedProjection, topicsIn } from '../../projections/views/published.ts';

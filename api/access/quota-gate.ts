@@ -1,5 +1,6 @@
 import { toIso } from '../../domain/clock.ts';
-import { QUOTA_WINDOW, quotaCounter, type RateQuota } from '../../domain/namespaces/quotas.ts';
+import { QUOTA_WINDOW, quotaCounter } from '../../domain/namespaces/quotas.ts';
+import { type RateQuota } from '../../domain/namespaces/quota-names.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { HttpError } from '../errors.ts';

@@ -1,12 +1,8 @@
 import { toIso } from '../../domain/clock.ts';
 import { load } from '../../domain/handle.ts';
 import { namespaceFold, requireNamespace } from '../../domain/namespaces/namespace-state.ts';
-import {
-  QUOTA_WINDOW,
-  countQuotas,
-  quotaCounter,
-  rateQuotas,
-} from '../../domain/namespaces/quotas.ts';
+import { QUOTA_WINDOW, quotaCounter } from '../../domain/namespaces/quotas.ts';
+import { countQuotas, rateQuotas } from '../../domain/namespaces/quota-names.ts';
 import { streams } from '../../domain/streams.ts';
 import { reaches } from '../../projections/reach.ts';
 import { agentsProjection } from '../../projections/views/agents.ts';

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Nullable, OneOf } from '../../domain/events/schema-parts.ts';
-import { countQuotas, rateQuotas } from '../../domain/namespaces/quotas.ts';
+import { countQuotas, rateQuotas } from '../../domain/namespaces/quota-names.ts';
 import { time } from './response-schemas.ts';
 
 const count = Type.Integer({ minimum: 0 });

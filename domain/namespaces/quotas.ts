@@ -1,13 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { Ajv } from 'ajv';
-
-/** Quotas of which the present number counts. */
-export const countQuotas = ['tasks', 'agents', 'topics', 'events', 'artifact_bytes'] as const;
-export type CountQuota = (typeof countQuotas)[number];
-
-/** Quotas of what happens in a minute. */
-export const rateQuotas = ['runs_per_minute', 'payload_bytes_per_minute'] as const;
-export type RateQuota = (typeof rateQuotas)[number];
+import { quotaNames, type RateQuota } from './quota-names.ts';
 
 /** The window of rates. Milliseconds. */
 export const QUOTA_WINDOW = 60_000;
@@ -37,8 +30,6 @@ export const QuotasSchema = Type.Object(
   { additionalProperties: false },
 );
 export type Quotas = Static<typeof QuotasSchema>;
-export type QuotaName = keyof Quotas;
-export const quotaNames = Object.keys(QuotasSchema.properties) as readonly QuotaName[];
 
 /** Who set quotas: an admin, whose quotas bound those of the namespace's own administrators. */
 export const quotaLevels = ['bounds', 'own'] as const;

@@ -3,13 +3,12 @@ import type { NamespaceEvent } from '../events/catalogue.ts';
 import type { Fold } from '../handle.ts';
 import {
   DEFAULT_WEIGHT,
-  quotaNames,
   quotasOf,
   type Quotas,
   type QuotaLevel,
-  type QuotaName,
   type QuotaSettings,
 } from './quotas.ts';
+import { quotaNames, type QuotaName } from './quota-names.ts';
 
 /** The quotas of a namespace that its stream gives. */
 export interface StoredQuotas {

@@ -12,6 +12,18 @@ export interface ElsewhereShown {
  */
 export const shownElsewhere: readonly ElsewhereShown[] = [
   {
+    file: 'test/process/webui/webui-task-tabs.test.ts',
+    title: 'tries changes out, compares revisions, restores one, and begins a copy',
+    shows: {
+      '`POST /ext/webui/api/check`': [
+        '`200`',
+        ...['valid', 'schedule_text', 'next_fire_at', 'changes', 'warnings', 'issues'].map(
+          (field) => `answers \`${field}\``,
+        ),
+      ],
+    },
+  },
+  {
     file: 'test/api/people/sign-in-attacks.test.ts',
     title: "can't put words on the page that refuses",
     shows: {

@@ -1,10 +1,6 @@
 import type { Namespace } from '../../../api/schemas/namespace-schemas.ts';
-import {
-  QuotasSchema,
-  quotaNames,
-  type QuotaName,
-  type Quotas,
-} from '../../../domain/namespaces/quotas.ts';
+import type { Quotas } from '../../../domain/namespaces/quotas.ts';
+import { quotaNames, type QuotaName } from '../../../domain/namespaces/quota-names.ts';
 import { usageError } from '../calling/command-errors.ts';
 import type { RecordColumn, Session } from '../calling/session.ts';
 import { repeatable, text } from '../options.ts';
@@ -109,7 +105,8 @@ function quotasOf(given: readonly string[] | undefined): { readonly quotas?: Quo
   return { quotas };
 }
 
-const isQuota = (name: string): name is QuotaName => Object.hasOwn(QuotasSchema.properties, name);
+const isQuota = (name: string): name is QuotaName =>
+  (quotaNames as readonly string[]).includes(name);
 
 /** The column of a list with records of several namespaces; none where all are in `default`. */
 export function namespaceColumn<T extends { readonly namespace?: string }>(

@@ -8,9 +8,12 @@ const url = 'https://receiver.example/hook';
 describe('webhooks over HTTP', () => {
   const api = useRunningApi();
 
-  const agent = async (webhook_url: string | null = url): Promise<string> => {
-    const name = newId(Date.now());
-    const created = await api().admin.client.post('/agents', { name, scopes: [], webhook_url });
+  const agent = async (
+    webhook_url: string | null = url,
+    namespace = 'default',
+  ): Promise<string> => {
+    const body = { name: newId(Date.now()), scopes: [], webhook_url, namespace };
+    const created = await api().admin.client.post('/agents', body);
     expect(created.status, created.text).to.equal(201);
     return created.textAt('id');
   };
@@ -111,6 +114,21 @@ describe('webhooks over HTTP', () => {
     expect(found[0]?.resent_at).to.be.a('string');
     const elsewhere = await client.get('/webhooks/resent?namespace=elsewhere');
     expect(elsewhere.at('total')).to.equal(0);
+  });
+
+  it('name their namespace, except the default one', async () => {
+    const { client } = api().admin;
+    await client.post('/namespaces', { name: 'shop' });
+    const [here, there] = [await agent(), await agent(url, 'shop')];
+    const namespaces = await Promise.all(
+      [here, there].map(async (id) => {
+        await sent(id);
+        const after = await api().store.head();
+        const listed = await client.get(`/agents/${id}/webhooks/deliveries?after=${after}`);
+        return listed.at('items.0.namespace');
+      }),
+    );
+    expect(namespaces).to.deep.equal([undefined, 'shop']);
   });
 
   it('cannot be tested for an agent without an address', async () => {
