@@ -49,9 +49,8 @@ export async function fillWithEverything(client: ApiClient, owner: string): Prom
   const headers = { 'x-reason': 'stocktaking' };
   done(await client.post(`/tasks/${paused}/pause`, undefined, { headers }));
   const question = { message: 'Pay 42 suppliers today?' };
-  const asking = await task('Pay the suppliers', [
-    { id: 'chief', uses: 'approval', with: question },
-  ]);
+  const chief = { id: 'chief', uses: 'approval', with: question };
+  const asking = await task('Pay the suppliers', [chief], { schedule_expr: 'suppliers.due' });
   const waiting = await run(asking);
   await task('Pack the parcels', [{ id: 'pack', uses: 'echo' }], { schedule_expr: 'orders.*' });
   const event = { topic: 'orders.created', source_agent_id: owner, payload: { order: 4711 } };
@@ -66,7 +65,8 @@ export async function fillWithEverything(client: ApiClient, owner: string): Prom
   const tools = [{ name: 'letters.send', description: 'Sends letters', schema: {} }];
   const labels = { region: 'eu' };
   const worker = await client.post('/workers', { name: 'post-office', tools, slots: 3, labels });
-  await run(await task('Send the letters', [{ id: 'send', uses: 'letters.send' }]));
+  const sending = { schedule_expr: 'letters.written' };
+  await run(await task('Send the letters', [{ id: 'send', uses: 'letters.send' }], sending));
   done(await client.post(`/workers/${done(worker).textAt('worker_id')}/jobs?wait=20`));
   return { task: failing, failed, waiting, agent, secret, namespace };
 }
