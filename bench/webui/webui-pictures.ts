@@ -25,7 +25,7 @@ interface Size {
 
 /** The size of the dark pictures. */
 const DARK: Size = { width: 1280, height: 720 };
-const SIZES = [{ width: 1440, height: 780 }, DARK, { width: 390, height: 760 }] as const;
+const SIZES = [{ width: 1440, height: 720 }, DARK, { width: 390, height: 700 }] as const;
 
 /** A view and what is done there before the picture. */
 interface PicturedView {
