@@ -5,23 +5,34 @@ import type { Page } from 'playwright-core';
 import { createClient, type Client } from '../../api/client/client.ts';
 import { launchBrowser } from './browser.ts';
 import { projectRoot } from '../../test/support/project-root.ts';
-import { credentialsIn, type Credentials } from '../../test/support/service-process.ts';
+import { ApiClient } from '../../test/support/api-client.ts';
+import { fillWithEverything, type Everything } from '../../test/support/little-of-everything.ts';
+import { credentialsIn, signIn, type Credentials } from '../../test/support/service-process.ts';
 import { BenchService, withBenchStore } from '../bench-service.ts';
 import { fillStore, type Filled } from './webui-store.ts';
 
 /**
- * Takes the pictures of the web page for the documentation, in light and dark, on its own store of a few days:
+ * Takes the pictures of the web page for the documentation, at three widths and some in dark, on its own store of a few days:
  * `npx tsx bench/webui/webui-pictures.ts [view …]`, after `npm run build`.
  */
 const folder = join(projectRoot, 'docs/images');
-const SIZE = { width: 1240, height: 820 };
-const PHONE = { width: 390, height: 820 };
+
+/** Of the window, in pixels. */
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The size of the dark pictures. */
+const DARK: Size = { width: 1280, height: 720 };
+const SIZES = [{ width: 1440, height: 720 }, DARK, { width: 390, height: 700 }] as const;
 
 /** A view and what is done there before the picture. */
 interface PicturedView {
   readonly name: string;
   readonly hash: string;
-  readonly size?: typeof SIZE;
+  /** Taken in dark too. */
+  readonly isMain?: boolean;
   readonly prepare?: (page: Page) => Promise<void>;
 }
 
@@ -35,12 +46,14 @@ async function main(wanted: readonly string[]): Promise<void> {
     const service = await BenchService.start(bench.directory);
     const address = `http://127.0.0.1:${service.port}`;
     const retried = await simulateUsers(address, credentials, filled);
-    const views = viewsOf(filled, retried).filter(
+    const client = new ApiClient(address, null);
+    const signedIn = client.as(await signIn(client, credentials));
+    const everything = await fillWithEverything(signedIn, credentials.agent_id);
+    const views = viewsOf(filled, retried, everything).filter(
       ({ name }) => wanted.length === 0 || wanted.includes(name),
     );
-    for (const scheme of ['light', 'dark'] as const) {
-      await takePictures(address, credentials, views, scheme);
-    }
+    await takePictures(address, credentials, views);
+    client.close();
     await service.stop();
   });
 }
@@ -82,18 +95,21 @@ async function simulateUsers(
   return items.find(({ attempt }) => attempt > 1)?.id ?? '';
 }
 
-function viewsOf({ tasks }: Filled, retried: string): readonly PicturedView[] {
+function viewsOf({ tasks }: Filled, retried: string, of: Everything): readonly PicturedView[] {
   const orders = tasks.get('Take over orders') ?? '';
   const recommendations = tasks.get('Rebuild the recommendations') ?? '';
   return [
-    { name: 'overview', hash: 'overview' },
-    { name: 'tasks', hash: 'tasks' },
+    { name: 'overview', hash: 'overview', isMain: true },
+    { name: 'tasks', hash: 'tasks', isMain: true },
+    { name: 'task', hash: `tasks/${recommendations}`, isMain: true },
     {
-      name: 'task',
-      hash: `tasks/${recommendations}`,
+      name: 'task-calendar',
+      hash: `tasks/${recommendations}?tab=calendar`,
       // The day without the service.
       prepare: (page) => page.locator('.day:has(.counts .wait)').first().click(),
     },
+    { name: 'task-definition', hash: `tasks/${orders}?tab=definition` },
+    { name: 'task-history', hash: `tasks/${orders}?tab=history` },
     {
       name: 'task-form',
       hash: 'tasks/new',
@@ -102,13 +118,22 @@ function viewsOf({ tasks }: Filled, retried: string): readonly PicturedView[] {
         await page.getByRole('textbox', { name: 'Schedule' }).fill('0 9 * * MON-FRI#7');
       },
     },
-    { name: 'runs', hash: 'runs?state=failed' },
-    { name: 'run', hash: `runs/${retried}` },
-    { name: 'stream', hash: `streams/task-${orders}` },
+    { name: 'runs', hash: 'runs?state=failed', isMain: true },
+    { name: 'run', hash: `runs/${retried}`, isMain: true },
+    { name: 'events', hash: 'events' },
+    { name: 'insights', hash: 'insights' },
+    { name: 'approvals', hash: 'approvals' },
+    { name: 'workers', hash: 'workers' },
     { name: 'audit', hash: 'audit?type=CommandRefused' },
-    { name: 'projections', hash: 'projections' },
     { name: 'agents', hash: 'agents' },
-    { name: 'phone', hash: `tasks/${recommendations}`, size: PHONE },
+    { name: 'agent', hash: `agents/${of.agent}` },
+    { name: 'secrets', hash: 'secrets' },
+    { name: 'namespaces', hash: 'namespaces' },
+    { name: 'namespace', hash: `namespaces/${of.namespace}` },
+    { name: 'system', hash: 'system' },
+    { name: 'read-models', hash: 'system/read-models' },
+    { name: 'streams', hash: 'system/streams' },
+    { name: 'stream', hash: `system/streams/task-${orders}` },
   ];
 }
 
@@ -116,31 +141,45 @@ async function takePictures(
   address: string,
   credentials: Credentials,
   views: readonly PicturedView[],
-  colorScheme: 'light' | 'dark',
 ): Promise<void> {
   const browser = await launchBrowser();
   try {
     const page = await browser.newPage({
-      ...{ viewport: SIZE, colorScheme, reducedMotion: 'reduce' },
+      ...{ viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' },
       ...{ timezoneId: 'Europe/Berlin', locale: 'en-GB' },
     });
-    const take = (name: string) =>
-      page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) });
+    const take = (name: string, { width }: Size, more = '') =>
+      page.screenshot({ path: join(folder, `${name}-${width}${more}.png`) });
     await page.goto(`${address}/ext/webui/`);
     await page.getByRole('heading', { name: 'Log in' }).waitFor();
-    if (views.length > 1) await take('login');
+    for (const size of views.length > 1 ? SIZES : []) {
+      await page.setViewportSize(size);
+      await take('login', size);
+    }
     await page.getByLabel('Agent ID').fill(credentials.agent_id);
     await page.getByLabel('Secret').fill(credentials.agent_secret);
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByRole('navigation').getByRole('link').first().waitFor();
-    for (const { name, hash, size = SIZE, prepare } of views) {
-      await page.setViewportSize(size);
+    for (const { name, hash, isMain = false, prepare } of views) {
+      await page.setViewportSize(SIZES[0]);
       await page.evaluate(`location.hash = ${JSON.stringify(`#/${hash}`)}`);
-      await pause(2_500);
+      await pause(2_000);
       await prepare?.(page);
-      await pause(1_500);
       await page.mouse.move(0, 0);
-      await take(name);
+      await pause(prepare === undefined ? 0 : 1_000);
+      for (const size of SIZES) {
+        await page.setViewportSize(size);
+        // As after a click on it.
+        await page.evaluate(
+          `document.querySelector('.rail [aria-current]')?.scrollIntoView({ block: 'nearest' })`,
+        );
+        await pause(300);
+        await take(name, size);
+        if (!isMain || size !== DARK) continue;
+        await page.emulateMedia({ colorScheme: 'dark' });
+        await take(name, size, '-dark');
+        await page.emulateMedia({ colorScheme: 'light' });
+      }
     }
   } finally {
     await browser.close();

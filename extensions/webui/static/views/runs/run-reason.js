@@ -3,6 +3,7 @@
 import { html } from '../../preact.js';
 import { call } from '../../client.js';
 import { useData } from '../../data.js';
+import { Dated } from '../../ui/dated.js';
 import { Link, State } from '../../ui/elements.js';
 import { Section } from '../../ui/layout.js';
 import { Actor, InstantAndDistance, RunLink, When } from '../../ui/names.js';
@@ -29,7 +30,7 @@ export function Reason({ run, explanation }) {
   const { requested, previous_run_id: previous, next_run_id: next } = explanation;
   const { retry_of: retried, parent_run_id: parent, event } = run;
   return html`<div class="row middle reason">
-    <span>${requested.text}</span>
+    <span><${Dated} text=${requested.text} /></span>
     ${requested.reason !== null && html`<q>${requested.reason}</q>`}
     <span class="soft"><${When} at=${requested.at} /></span>
     ${retried !== null && html`<${RunLink} id=${retried} prefix="Run " />`}
@@ -54,7 +55,7 @@ export function Obstacles({ run, explanation }) {
 
 const Obstacle = ({ kind, text, since, until, by, by_name: name, reason, run_ids: runs }) =>
   html`<li>
-    <${State} of=${kind} tone="wait" /> ${text}
+    <${State} of=${kind} tone="wait" /> <${Dated} text=${text} />
     ${by !== null && html` Ordered by <${Actor} id=${by} name=${name} />`}
     ${since !== null && html` <span class="soft">since</span> <${InstantAndDistance} at=${since} />`}
     ${until !== null && html` <span class="soft">until</span> <${InstantAndDistance} at=${until} />`}

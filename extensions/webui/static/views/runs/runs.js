@@ -88,7 +88,7 @@ function columnsOf({ task, items, ticked, tick }) {
     tick(next);
   };
   const box = (label, checked, onChange) =>
-    html`<input class="tick" type="checkbox" aria-label=${label} checked=${checked} onChange=${onChange} />`;
+    html`<input type="checkbox" aria-label=${label} checked=${checked} onChange=${onChange} />`;
   const head = box('Tick all runs of this page', isAll, toggleAll);
   return [
     [head, ({ id }) => box(`Tick run ${id.slice(0, 8)}`, ticked.has(id), () => toggle(id))],

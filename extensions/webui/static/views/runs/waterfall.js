@@ -16,6 +16,9 @@ const tones = {
 };
 const toneOf = (state) => tones[state] ?? 'idle';
 
+/** What is right needs no word. */
+const quiet = new Set(['succeeded']);
+
 /** @param {{linkTo: (step: string) => object, chosen: string}} place of the run's view; `slow`: names of slow steps */
 export function Waterfall({ run, place, slow }) {
   // Bars that are still open grow.
@@ -27,7 +30,8 @@ export function Waterfall({ run, place, slow }) {
   const span = Math.max(1, Math.max(...all.map(({ to }) => to)) - first);
   const took = whole.length === 0 ? null : whole.at(-1).to - whole[0].from;
   const scale = { first, span };
-  return html`<div class="waterfall">
+  const isQuiet = [run, ...rows].every(({ state }) => quiet.has(state)) && slow.size === 0;
+  return html`<div class="waterfall ${isQuiet ? 'wordless' : ''}">
     <ol aria-label="Attempts and steps over time">
       <${Row} step="" label="Run" level=${0} state=${run.state} bars=${whole} took=${took}
         scale=${scale} place=${place} />
@@ -36,14 +40,12 @@ export function Waterfall({ run, place, slow }) {
           scale=${scale} place=${place} isSlow=${slow.has(row.step)} />`,
       )}
     </ol>
-    <div class="axis" aria-hidden="true">
-      ${[0, 0.25, 0.5, 0.75, 1].map((part) => html`<span>${duration(span * part)}</span>`)}
+    <div class="line" aria-hidden="true">
+      <span></span>
+      <span class="axis">${[0, 0.5, 1].map((part) => html`<span>${duration(span * part)}</span>`)}</span>
     </div>
   </div>`;
 }
-
-/** What is right needs no word. */
-const quiet = new Set(['succeeded']);
 
 function Row({ step, label, level, state, bars, took, isSlow, scale, place }) {
   const { first, span } = scale;

@@ -71,7 +71,7 @@ const Tools = ({ of }) =>
 
 /** How many jobs it has of those that it takes at once, with their runs. A worker that is not heard of loses its jobs. */
 function Jobs({ jobs, slots }) {
-  return html`${jobs.length} of ${slots}
+  return html`<span class="num">${jobs.length} of ${slots}</span>
     <ul class="plain">
       ${jobs.map(
         ({ job_id: job, run_id: run, leased_until: until }) => html`<li key=${job}>
