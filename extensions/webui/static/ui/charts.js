@@ -1,4 +1,4 @@
-// Drawings: a run's steps over time, and how long runs took.
+// Drawings: how long runs took.
 
 import { html } from '../preact.js';
 import { counted, dateText, duration } from '../times.js';
@@ -12,40 +12,6 @@ const tones = {
   canceled: 'idle',
 };
 const toneOf = (state) => tones[state] ?? 'busy';
-
-/**
- * Bars over time, one line each.
- * @param {{label: string, from: number, to: number, state: string, level: string, more?: unknown}[]} bars
- *   instants in milliseconds; `more` is shown when a line is opened
- */
-export function Gantt({ title, bars }) {
-  if (bars.length === 0) return html`<${Nothing} text="Nothing has started yet." />`;
-  const first = Math.min(...bars.map(({ from }) => from));
-  const span = Math.max(1, Math.max(...bars.map(({ to }) => to)) - first);
-  const at = (instant) => ((instant - first) / span) * 100;
-  const rows = bars.map(({ label, from, to, state, more, level }) => {
-    const style = {
-      left: `${Math.min(at(from), 99.4)}%`,
-      width: `${Math.max(at(to) - at(from), 0.6)}%`,
-    };
-    const line = html`<span class="label" title=${label}>${label}</span>
-      <span class="track" aria-hidden="true"><span class="bar ${toneOf(state)}" style=${style}></span></span>
-      <span class="took">${duration(to - from)}</span>
-      <span class="hidden">, ${state}</span>`;
-    return html`<li key="${level} ${label} ${from}" class=${level}>
-      ${
-        more === undefined
-          ? html`<div class="line">${line}</div>`
-          : html`<details><summary class="line">${line}</summary><div class="more">${more}</div></details>`
-      }
-    </li>`;
-  });
-  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => html`<span>${duration(span * part)}</span>`);
-  return html`<div class="gantt">
-    <ol aria-label=${title}>${rows}</ol>
-    <div class="axis" aria-hidden="true">${ticks}</div>
-  </div>`;
-}
 
 /**
  * How long runs took, the oldest at the left. Each bar leads to its run.
