@@ -3,8 +3,13 @@ import { toIso } from '../../../domain/clock.ts';
 import { dueProjection } from '../../../projections/views/due.ts';
 import { fleetOfAYear, YEAR, type Sailing } from './fleet-of-a-year.ts';
 import { World, type SchedulerProcess } from '../scheduler-world.ts';
+import { longVersions } from '../../support/left-out.ts';
 
 const HOUR = 3_600_000;
+
+/** `SVC_TEST_LONG=1`: the whole year; otherwise until clocks have changed in both directions. */
+const long = longVersions();
+const END = long ? YEAR.to : Date.parse('2026-04-30T00:00:00Z');
 
 /** How soon another process leads after one has died. Longer than in production, so that a year has few renewals. */
 const lease = 2 * HOUR;
@@ -22,7 +27,7 @@ const mishaps: readonly (readonly [at: string, how: 'stopped' | 'killed', away: 
   ['2026-12-31T20:00:00Z', 'stopped', 1 * HOUR],
 ];
 
-describe('a fleet of tasks over a year', function () {
+describe(`a fleet of tasks over ${long ? 'a year' : 'four months'}`, function () {
   this.timeout(180_000);
   let world: World;
   let started = 0;
@@ -64,7 +69,7 @@ describe('a fleet of tasks over a year', function () {
       await world.createTask(id, { misfire_policy: 'all', ...fields });
     }
     let running = await start();
-    for (const [at, how, away] of mishaps) {
+    for (const [at, how, away] of mishaps.filter(([at]) => Date.parse(at) < END)) {
       await world.clock.advanceTo(at);
       if (how === 'stopped') {
         await running.stop();
@@ -81,12 +86,12 @@ describe('a fleet of tasks over a year', function () {
       if (how === 'stopped') await world.project([dueProjection]);
       running = how === 'killed' ? await recover() : await start();
     }
-    await world.clock.advanceTo(YEAR.to);
+    await world.clock.advanceTo(END);
     const outcomes = await outcomesOf(world);
     const faults = fleet.flatMap((task) => faultsOf(task, outcomes.get(task.id)));
     expect(faults).to.deep.equal([]);
     const runs = [...outcomes.values()].reduce((sum, { requested }) => sum + requested.length, 0);
-    expect(runs).to.be.greaterThan(5000);
+    expect(runs).to.be.greaterThan(long ? 5000 : 1500);
     expect(running.failures).to.deep.equal([]);
   });
 });
@@ -120,7 +125,7 @@ async function outcomesOf(world: World): Promise<ReadonlyMap<string, Outcome>> {
 
 /** Describes what is wrong with a task's fires; empty if nothing is. */
 function faultsOf({ id, expected }: Sailing, outcome: Outcome | undefined): string[] {
-  const wanted = expected(YEAR.to).map(toIso);
+  const wanted = expected(END).map(toIso);
   const { fired, requested, others } = outcome ?? { fired: [], requested: [], others: [] };
   const say = (what: string, times: readonly string[]): string[] =>
     times.length === 0 ? [] : [`${id} ${what} ${times.slice(0, 5).join(', ')} (${times.length})`];
