@@ -40,9 +40,14 @@ describe('npm start', () => {
     started = [];
     mkdirSync(join(directory(), 'app/starting'), { recursive: true });
     const copied = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-    const programs = ['build', 'build-if-stale', 'bundle', 'exported-files', 'launch'].map(
-      (name) => `app/${name}.mjs`,
-    );
+    const programs = [
+      'build',
+      'build-if-stale',
+      'bundle',
+      'bundle-page',
+      'exported-files',
+      'launch',
+    ].map((name) => `app/${name}.mjs`);
     for (const file of [...copied, ...programs, 'app/starting/npm-shell.ts']) {
       cpSync(join(projectRoot, file), join(directory(), file));
     }
