@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
@@ -34,7 +35,8 @@ describe('going back on the web page', function () {
     await page.getByText('page 2').waitFor();
     await page.waitForURL(/page=2&cursor=/);
     const last = page.getByRole('link', { name: /^Listed/ }).last();
-    await last.scrollIntoViewIfNeeded();
+    await last.waitFor();
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)');
     const before = await scrolled();
     expect(before).to.be.greaterThan(50);
     await last.click();
@@ -42,7 +44,7 @@ describe('going back on the web page', function () {
     expect(await scrolled()).to.equal(0);
     await page.goBack();
     await page.getByText('page 2').waitFor();
-    await page.waitForFunction(`Math.abs(scrollY - ${before}) < 3`);
+    await eventually(async () => Math.abs((await scrolled()) - before) < 3);
     expect(await page.getByLabel('Status', { exact: true }).inputValue()).to.equal('active');
     await page.goBack();
     await page.getByText('page 1').waitFor();
@@ -64,7 +66,7 @@ describe('going back on the web page', function () {
     const titles = (): Promise<readonly string[]> =>
       page.getByRole('link', { name: /^Listed/ }).allTextContents();
     await page.getByText('page 2').waitFor();
-    await page.waitForFunction("document.querySelectorAll('tbody tr').length === 30");
+    await eventually(async () => (await page.locator('tbody tr').count()) === 25);
     const shown = await titles();
     await browsing().logIn(service().credentials, address);
     await page.getByText('page 2').waitFor();

@@ -174,6 +174,7 @@ describe('the web page, when things go wrong', function () {
       'Overview',
       'Runs',
       'Insights',
+      'Agents',
     ]);
     expect(await page.getByRole('button', { name: 'Retry failed runs …' }).count()).to.equal(0);
     await client.as(await signIn(service.client(), credentials)).delete(path);
@@ -188,9 +189,10 @@ describe('the web page, when things go wrong', function () {
     await browsing().logIn(credentials);
     // The message stays for a second, and a busy browser may look too late. Refuse until it was seen.
     let seen = false;
-    const asked: number[] = [];
+    const asked = new Map<string, number[]>();
     const refuse = async (route: Route): Promise<void> => {
-      asked.push(performance.now());
+      const url = route.request().url();
+      asked.set(url, [...(asked.get(url) ?? []), performance.now()]);
       if (seen) return route.fallback();
       return route.fulfill({
         status: 429,
@@ -206,8 +208,11 @@ describe('the web page, when things go wrong', function () {
     await page.getByText(/^\d+ tasks?/).waitFor();
     await page.getByText('Too many requests').waitFor({ state: 'hidden' });
     // Allows a tenth of a second for two processes' clocks.
-    const [first = NaN, second = NaN] = asked;
-    expect(second - first).to.be.at.least(900);
+    const repeated = [...asked.values()].filter(({ length }) => length > 1);
+    expect(repeated).to.not.deep.equal([]);
+    for (const [first = NaN, second = NaN] of repeated) {
+      expect(second - first).to.be.at.least(900);
+    }
   });
 
   it('says that the service does not respond, and is live again when it does', async () => {

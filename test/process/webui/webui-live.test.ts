@@ -141,6 +141,7 @@ describe('the web page, live', function () {
     await next.and(page.locator(`:not([datetime="${first}"])`)).waitFor();
     await service().client.post(`${path}/pause`);
     await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await browsing().goTo(`${path.slice(1)}?tab=history`);
     await page.getByRole('row', { name: /TaskPaused/ }).waitFor();
     await service().client.post(`${path}/cancel`);
     await page.locator('.view-head .state', { hasText: 'canceled' }).waitFor();

@@ -84,7 +84,10 @@ describe('the web page, with many records', function () {
     const { page } = browsing();
     await browsing().logIn(service().credentials, 'agents');
     await page.getByText('201 agents').waitFor();
-    await page.getByRole('button', { name: 'Next' }).click();
+    for (const number of [2, 3]) {
+      await page.getByRole('button', { name: 'Next' }).click();
+      await page.getByText(`page ${number}`).waitFor();
+    }
     await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
     // The first admin is the oldest agent.
     await page.getByRole('banner').getByText('admin', { exact: true }).waitFor();

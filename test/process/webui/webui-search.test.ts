@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
@@ -54,7 +55,7 @@ describe('the search and the keys of the web page', function () {
     await page.getByRole('heading', { level: 1, name: 'admin' }).waitFor();
     await search('workers');
     await dialog.getByRole('group', { name: 'Views' }).getByText('Workers').waitFor();
-    await page.waitForFunction("document.querySelectorAll('[role=option]').length === 1");
+    await eventually(async () => (await page.locator('[role=option]').count()) === 1);
     await keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Workers' }).waitFor();
     await search('hold');

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
@@ -75,9 +76,7 @@ describe('the times of the web page', function () {
     expect(await since.inputValue()).to.equal('2026-03-01T09:30');
     await page.waitForURL(/since=2026-03-01T00%3A30%3A00\.000Z/);
     await page.getByLabel('Zone of the times').selectOption('utc');
-    await page.waitForFunction(
-      "document.querySelector('input[type=datetime-local]').value === '2026-03-01T00:30'",
-    );
+    await eventually(async () => (await since.inputValue()) === '2026-03-01T00:30');
     await since.fill('2026-03-01T06:00');
     await page.waitForURL(/since=2026-03-01T06%3A00%3A00\.000Z/);
     expect(await since.inputValue()).to.equal('2026-03-01T06:00');

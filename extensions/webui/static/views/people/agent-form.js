@@ -57,7 +57,7 @@ function Fields({ agent, etag }) {
         onChange=${(scopes) => form.set('scopes', scopes)} fault=${form.faults.scopes}
         hint="Without a scope, an agent sees only itself." />
       <${Field} label="Other scopes" hint="for extensions, separated by spaces" ...${form.field('others')} />
-      <${Field} label="Webhook" type="url" placeholder="https://…"
+      <${Field} label="Webhook" type="url" placeholder="an https address"
         hint="is called about the runs of its tasks; may contain $\{secrets.NAME} behind the host"
         ...${form.field('webhook_url')} />
       ${agent !== null && html`<${ReasonField} form=${form} />`}
