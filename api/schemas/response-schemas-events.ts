@@ -63,7 +63,7 @@ export const EventPage = Type.Object(
         triggered: Type.Integer({ minimum: 0, description: 'number of tasks that it triggered' }),
         runs: Type.Array(closed({ task_id: id, run_id: id }), {
           description:
-            'the runs of these tasks, the first 100; a run is requested a little after the event',
+            'the first 100 runs that it triggered; they are requested shortly after the event',
         }),
       }),
     ),

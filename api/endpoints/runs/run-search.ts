@@ -85,9 +85,9 @@ interface Place {
 }
 
 /**
- * Answers with the runs of a list that a search looks for. The beginning of an id leads to its runs at once, in the
- * order of ids. Anything else examines the runs of the list in its order, some thousands for each page: a page may have
- * few items or none, and a cursor that continues behind what was examined.
+ * A page of the runs that match a search. The beginning of an id finds its runs by the index, in the order of ids. Any
+ * other search examines the runs of the list in their order, some thousands for each page. A page may therefore have few
+ * items or none, and its cursor continues after the last run that was examined.
  * @throws HttpError 400 for a cursor of another list
  */
 export async function searchPage(options: {

@@ -99,7 +99,7 @@ describe('System on the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  /** An agent that may only read runs is told of the hold, too, and is not offered to lift it. */
+  /** An agent that may only read runs also sees the hold, without the button that lifts it. */
   async function readsOfHold(): Promise<void> {
     const { client, process } = service();
     const made = await client.post('/agents', { name: 'looker', scopes: ['runs:read'] });
