@@ -94,7 +94,7 @@ const readyWords = (what: string, since: string): string =>
   `has been waiting since ${since} and waits for ${what}`;
 
 /** What a step waits for, as the object of `waits for`. */
-function awaited(waitsFor: WaitsFor): string {
+export function awaited(waitsFor: WaitsFor): string {
   switch (waitsFor.kind) {
     case 'timer':
       return 'a time';

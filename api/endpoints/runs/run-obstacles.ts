@@ -1,11 +1,12 @@
 import { fromIso, type Instant } from '../../../domain/clock.ts';
 import type { RecordedEvent } from '../../../domain/event-store.ts';
+import { awaited } from '../../../domain/explain/run-account.ts';
 import { load } from '../../../domain/handle.ts';
 import { concurrencyOf } from '../../../domain/keys/key-stream.ts';
 import { startDenial } from '../../../domain/agents/permissions.ts';
 import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import { operationsFold } from '../../../domain/operators/operations.ts';
-import { isOpen, noWaits, type Wait, type WaitsFor } from '../../../domain/runs/run-waits.ts';
+import { isOpen, noWaits, type Wait } from '../../../domain/runs/run-waits.ts';
 import { streams } from '../../../domain/streams.ts';
 import type { ObstacleKind } from '../../../domain/vocabulary.ts';
 import type { RunDocument } from '../../../projections/views/runs.ts';
@@ -192,22 +193,4 @@ async function openWaits(
     const text = `Step ${step} waits for ${awaited(waits_for)}.`;
     return { ...nothing, kind: waits_for.kind, text, since, until, reason, run_ids };
   });
-}
-
-/** The object of `waits for`. */
-function awaited(waitsFor: WaitsFor): string {
-  switch (waitsFor.kind) {
-    case 'timer':
-      return 'a time';
-    case 'event':
-      return `an event on topic ${waitsFor.topic}`;
-    case 'approval':
-      return `an approval: ${waitsFor.message}`;
-    case 'run':
-      return `the end of run ${waitsFor.run_id}`;
-    case 'callback':
-      return 'its callback';
-    case 'job':
-      return `a worker that offers ${waitsFor.tool}`;
-  }
 }

@@ -127,7 +127,7 @@ const errors = endpoint('GET /stats/errors', {
 
 const tasks = endpoint('GET /stats/tasks', {
   operationId: 'rankTasks',
-  summary: 'Shows the tasks that fail, run, take or skip most, with their statistics',
+  summary: 'Ranks tasks by failures, runs, time or skipped runs, with their statistics',
   scopes,
   query: RankingQuery,
   reads: [statisticsProjection, tasksProjection],

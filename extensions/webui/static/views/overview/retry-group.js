@@ -3,9 +3,9 @@
 import { html } from '../../preact.js';
 import { command } from '../../client.js';
 import { notify } from '../../store.js';
-import { count, counted, dateText } from '../../times.js';
+import { counted, dateText } from '../../times.js';
 import { AskButton } from '../../ui/dialog.js';
-import { spaced } from '../../ui/elements.js';
+import { outcomeText } from '../runs/runs-bulk.js';
 
 const starts = { failed_step: 'the step that failed', start: 'the start' };
 const fields = [{ name: 'from', label: 'From', value: 'failed_step', options: starts }];
@@ -25,26 +25,15 @@ export function RetryGroup({ group: { id, error }, start, done }) {
     fields,
     preview: async (values) => {
       const details = await send(values, { dry_run: true });
-      const shown = html`<p class="outcome">${outcomeOf(details, 'would be retried')}</p>`;
+      const shown = html`<p class="outcome">${outcomeText(details, 'would be retried')}</p>`;
       const action = details.count === 0 ? null : `Retry ${counted(details.count, 'run')}`;
       return { shown, action, count: details.count };
     },
     // No more than were shown: others may have failed since.
     act: async (values, { count: limit }) => {
       const details = await send(values, { limit });
-      notify(outcomeOf(details, details.count === 1 ? 'run is retried' : 'runs are retried'));
+      notify(outcomeText(details, details.count === 1 ? 'run is retried' : 'runs are retried'));
     },
   };
   return html`<${AskButton} text="Retry …" kind="small" label="Retry ${error}" dialog=${dialog} done=${done} />`;
-}
-
-function outcomeOf({ count: many, left, passed_over: skipped }, what) {
-  const over = Object.entries(skipped).filter(([, each]) => each > 0);
-  const reasons = over.map(([reason, each]) => `${count(each)} ${spaced(reason)}`);
-  const texts = [
-    `${count(many)} ${what}`,
-    reasons.length > 0 && `left out: ${reasons.join(', ')}`,
-    left > 0 && `${count(left)} not checked yet`,
-  ];
-  return texts.filter(Boolean).join('; ');
 }

@@ -118,7 +118,8 @@ function whose(filters, found) {
   return html`${of}${limits.length > 0 ? `, only ${limits.join(' and ')}` : ', whenever they ran'}`;
 }
 
-function outcomeText({ count: many, left, passed_over: skipped }, what) {
+/** What a command for many runs has done or would do. @param what `retried`, for instance */
+export function outcomeText({ count: many, left, passed_over: skipped }, what) {
   const over = Object.entries(skipped).filter(([, each]) => each > 0);
   const reasons = over.map(([reason, each]) => `${count(each)} ${spaced(reason)}`);
   const texts = [
