@@ -5,7 +5,7 @@ import { findProgram } from '../../test/support/required-program.ts';
 export function launchBrowser(): Promise<Browser> {
   const executablePath = findProgram('chromium');
   if (executablePath === undefined) {
-    throw new Error('chromium is missing (Debian: apt-get install chromium)');
+    throw new Error('chromium is missing (Debian: apt-get install chromium-headless-shell)');
   }
   return chromium.launch({ executablePath, args: ['--no-sandbox'] });
 }

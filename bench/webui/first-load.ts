@@ -1,7 +1,10 @@
 import type { Browser, Page } from 'playwright-core';
 import type { Credentials } from '../../test/support/service-process.ts';
 
-/** A slow mobile line, as browsers' tools throttle it: bytes a second, and milliseconds. */
+/**
+ * A slow mobile connection, like the preset of browsers' developer tools: bytes per second, and latency in
+ * milliseconds.
+ */
 const slowLine = {
   offline: false,
   latency: 300,
@@ -10,8 +13,8 @@ const slowLine = {
 };
 
 /**
- * Milliseconds over a slow line until the overview has its figures, for somebody who is logged in and whose browser has
- * nothing of the page.
+ * Measures the time over a slow connection until the overview shows its figures, for a person who is logged in and
+ * whose browser has an empty cache. In milliseconds.
  */
 export async function firstLoadMs(
   browser: Browser,

@@ -9,15 +9,16 @@ import { ApiClient } from '../../test/support/api-client.ts';
 import { fillWithEverything, type Everything } from '../../test/support/little-of-everything.ts';
 import { credentialsIn, signIn, type Credentials } from '../../test/support/service-process.ts';
 import { BenchService, withBenchStore } from '../bench-service.ts';
+import { logIn } from './log-in.ts';
 import { fillStore, type Filled } from './webui-store.ts';
 
 /**
- * Takes the pictures of the web page for the documentation, at three widths and some in dark, on its own store of a few days:
- * `npx tsx bench/webui/webui-pictures.ts [view …]`, after `npm run build`.
+ * Takes the pictures of the web page for the documentation, at three widths and some with dark colours, from its own
+ * store with a few days of data: `npx tsx bench/webui/webui-pictures.ts [view …]`, after `npm run build`.
  */
 const folder = join(projectRoot, 'docs/images');
 
-/** Of the window, in pixels. */
+/** The sizes of the window, in pixels. */
 interface Size {
   readonly width: number;
   readonly height: number;
@@ -27,7 +28,7 @@ interface Size {
 const DARK: Size = { width: 1280, height: 720 };
 const SIZES = [{ width: 1440, height: 720 }, DARK, { width: 390, height: 700 }] as const;
 
-/** A view and what is done there before the picture. */
+/** A view, and the actions there before the picture. */
 interface PicturedView {
   readonly name: string;
   readonly hash: string;
@@ -121,15 +122,24 @@ function viewsOf({ tasks }: Filled, retried: string, of: Everything): readonly P
     { name: 'runs', hash: 'runs?state=failed', isMain: true },
     { name: 'run', hash: `runs/${retried}`, isMain: true },
     { name: 'events', hash: 'events' },
+    { name: 'event', hash: `events/${of.event}` },
     { name: 'insights', hash: 'insights' },
     { name: 'approvals', hash: 'approvals' },
+    { name: 'approval', hash: `approvals/${of.approval}` },
     { name: 'workers', hash: 'workers' },
     { name: 'audit', hash: 'audit?type=CommandRefused' },
     { name: 'agents', hash: 'agents' },
+    { name: 'agent-keys', hash: 'agents/keys' },
+    { name: 'agents-resent', hash: 'agents/resent' },
     { name: 'agent', hash: `agents/${of.agent}` },
+    { name: 'agent-form', hash: `agents/${of.agent}/edit` },
+    { name: 'key-form', hash: `agents/${of.agent}/keys/new` },
     { name: 'secrets', hash: 'secrets' },
+    { name: 'secret-form', hash: `secrets/${of.secret}` },
     { name: 'namespaces', hash: 'namespaces' },
     { name: 'namespace', hash: `namespaces/${of.namespace}` },
+    { name: 'namespace-form', hash: `namespaces/${of.namespace}/edit` },
+    { name: 'quota-form', hash: `namespaces/${of.namespace}/quotas` },
     { name: 'system', hash: 'system' },
     { name: 'read-models', hash: 'system/read-models' },
     { name: 'streams', hash: 'system/streams' },
@@ -145,8 +155,11 @@ async function takePictures(
   const browser = await launchBrowser();
   try {
     const page = await browser.newPage({
-      ...{ viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' },
-      ...{ timezoneId: 'Europe/Berlin', locale: 'en-GB' },
+      viewport: SIZES[0],
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
+      timezoneId: 'Europe/Berlin',
+      locale: 'en-GB',
     });
     const take = (name: string, { width }: Size, more = '') =>
       page.screenshot({ path: join(folder, `${name}-${width}${more}.png`) });
@@ -156,10 +169,7 @@ async function takePictures(
       await page.setViewportSize(size);
       await take('login', size);
     }
-    await page.getByLabel('Agent ID').fill(credentials.agent_id);
-    await page.getByLabel('Secret').fill(credentials.agent_secret);
-    await page.getByRole('button', { name: 'Log in' }).click();
-    await page.getByRole('navigation').getByRole('link').first().waitFor();
+    await logIn(page, address, credentials);
     for (const { name, hash, isMain = false, prepare } of views) {
       await page.setViewportSize(SIZES[0]);
       await page.evaluate(`location.hash = ${JSON.stringify(`#/${hash}`)}`);
@@ -169,7 +179,7 @@ async function takePictures(
       await pause(prepare === undefined ? 0 : 1_000);
       for (const size of SIZES) {
         await page.setViewportSize(size);
-        // As after a click on it.
+        // The same state as after a click on the entry.
         await page.evaluate(
           `document.querySelector('.rail [aria-current]')?.scrollIntoView({ block: 'nearest' })`,
         );

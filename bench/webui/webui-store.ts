@@ -12,7 +12,11 @@ import { plainTitles, shownTasks, type ShownTask } from './webui-tasks.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const CHUNK = 500;
-/** The service was down then, in milliseconds before now: a task that fires every three hours has missed one. */
+/** The history is created and written in this many parts of equal length, so that it need not fit into memory. */
+const PARTS = 300;
+/** Runs of a task that waits for events. */
+const EVENT_RUNS = 60;
+/** When the service was down, in milliseconds before now. A task that fires every three hours missed one fire then. */
 const DOWNTIME = [28 * HOUR, 24.4 * HOUR] as const;
 
 /** The size of a store. */
@@ -39,26 +43,33 @@ export interface Filled {
  * with manual runs. No service may be running on it.
  */
 export async function fillStore(store: EventStore, size: StoreSize): Promise<Filled> {
-  const history = new History(size.owner);
+  const now = Date.now();
+  const began = now - size.days * DAY;
+  const history = new History(size.owner, now);
   const tasks = new Map<string, string>();
-  const began = Date.now() - size.days * DAY;
+  const sources: Iterator<number>[] = [];
+  let scheduled = 0;
   for (const shown of shownTasks) {
     const { id, definition } = await createTask(store, size.owner, shown, began);
     tasks.set(definition.title, id);
-    history.addFires(id, definition, shown, began);
+    scheduled += firesOf(definition, began, now);
+    sources.push(history.fires(id, definition, shown, began));
   }
   const plain = await createPlainTasks(store, size);
-  let number = 0;
-  while (plain.length > 0 && history.runs < size.runs) {
-    // Most belong to the first tasks.
-    const chosen = plain[Math.floor(random(number) ** 3 * plain.length)];
-    if (chosen !== undefined)
-      history.addManualRun(chosen, began + random(number + 0.5) * (Date.now() - began));
-    number += 1;
-  }
-  await history.write(store);
+  const manual = plain.length === 0 ? 0 : Math.max(0, size.runs - scheduled);
+  sources.push(history.manualRuns(plain, manual, began));
+  await history.write(store, sources, began);
   return { tasks, runs: history.runs };
 }
+
+/** Approximately how many runs a task's history has. */
+function firesOf(definition: TaskDefinition, began: number, now: number): number {
+  if (definition.schedule_kind === 'event') return EVENT_RUNS;
+  return scheduleIn(definition, began).countBetween(began, now).count;
+}
+
+const scheduleIn = (definition: TaskDefinition, began: number) =>
+  scheduleOf(definition, toIso(Math.floor(began / 1000) * 1000));
 
 async function createTask(
   store: EventStore,
@@ -69,12 +80,18 @@ async function createTask(
   const title = changes.title ?? '';
   const definition = {
     ...taskDefaults,
-    ...{ description: title, created_by: owner, payload: { pipeline: steps }, ...changes },
+    description: title,
+    created_by: owner,
+    payload: { pipeline: steps },
+    ...changes,
   } as TaskDefinition;
   const id = newId(at);
   const context = {
-    ...{ commandId: newId(at), actor: owner, source: '127.0.0.1' },
-    ...{ correlationId: newId(at), now: at },
+    commandId: newId(at),
+    actor: owner,
+    source: '127.0.0.1',
+    correlationId: newId(at),
+    now: at,
   };
   await createTaskCommand({ store, taskId: id, definition, context });
   return { id, definition };
@@ -102,32 +119,31 @@ interface Dated {
   readonly append: StreamAppend;
 }
 
-/** Collects events and writes them in the order of time. */
+/** Makes events and writes them in the order of time. */
 class History {
   runs = 0;
   readonly #owner: string;
+  readonly #now: number;
+  /** Events that were created but not written yet. */
   readonly #events: Dated[] = [];
 
-  constructor(owner: string) {
+  constructor(owner: string, now: number) {
     this.#owner = owner;
+    this.#now = now;
   }
 
-  /** Adds every fire of a task's schedule up to now, with its run. */
-  addFires(id: string, definition: TaskDefinition, shown: ShownTask, began: number): void {
+  /** Makes every fire of a task's schedule up to now, with its run. Yields the time before each. */
+  *fires(id: string, definition: TaskDefinition, shown: ShownTask, began: number) {
+    const now = this.#now;
     if (definition.schedule_kind === 'event') {
-      for (let n = 0; n < 60; n += 1) {
-        this.#run(
-          id,
-          nameBasedId('shown', id, String(n)),
-          shown,
-          began + random(n) * (Date.now() - began),
-          'manual',
-        );
+      for (let n = 0; n < EVENT_RUNS; n += 1) {
+        const at = began + ((n + random(n)) / EVENT_RUNS) * (now - began);
+        yield at;
+        this.#run(id, nameBasedId('shown', id, String(n)), shown, at, 'manual');
       }
       return;
     }
-    const schedule = scheduleOf(definition, toIso(Math.floor(began / 1000) * 1000));
-    const now = Date.now();
+    const schedule = scheduleIn(definition, began);
     const [downFrom, downTo] = DOWNTIME.map((before) => now - before) as [number, number];
     let fire_count = 0;
     let revision = 0;
@@ -137,6 +153,7 @@ class History {
     };
     for (let fire = schedule.next(began); fire !== null && fire.at <= now;) {
       const { at } = fire;
+      yield at;
       if (at > downFrom && at < downTo) {
         const { count, last } = schedule.countBetween(at - 1, downTo);
         const to = last ?? at;
@@ -160,21 +177,36 @@ class History {
     }
   }
 
-  /** Adds a manual run of one step. */
-  addManualRun(task: string, at: number): void {
+  /** Makes manual runs of one step, spread evenly; most belong to the first tasks. Yields the time before each. */
+  *manualRuns(tasks: readonly string[], count: number, began: number) {
     const plain: ShownTask = {
       definition: {},
       steps: [{ id: 'say' }],
       takes: 300,
       fails: [0.05, 'the branch has no data for this day'],
     };
-    this.#run(task, nameBasedId('by hand', String(this.runs)), plain, at, 'manual');
+    for (let n = 0; n < count; n += 1) {
+      const at = began + ((n + random(n + 0.5)) / count) * (this.#now - began);
+      yield at;
+      const task = tasks[Math.floor(random(n) ** 3 * tasks.length)] ?? '';
+      this.#run(task, nameBasedId('by hand', String(n)), plain, at, 'manual');
+    }
   }
 
-  async write(store: EventStore): Promise<void> {
-    this.#events.sort((a, b) => a.at - b.at);
-    for (let from = 0; from < this.#events.length; from += CHUNK) {
-      await store.appendInOrder(this.#events.slice(from, from + CHUNK).map(({ append }) => append));
+  /** Lets the sources make their events and writes them, one part of the history after the other. */
+  async write(store: EventStore, sources: readonly Iterator<number>[], began: number) {
+    const coming = sources.map((source) => ({ source, next: source.next() }));
+    for (let part = 1; part <= PARTS; part += 1) {
+      const end = part === PARTS ? Infinity : began + ((this.#now - began) * part) / PARTS;
+      for (const each of coming) {
+        while (each.next.done !== true && each.next.value < end) each.next = each.source.next();
+      }
+      this.#events.sort((a, b) => a.at - b.at);
+      const later = this.#events.findIndex(({ at }) => at >= end);
+      const due = this.#events.splice(0, later === -1 ? this.#events.length : later);
+      for (let from = 0; from < due.length; from += CHUNK) {
+        await store.appendInOrder(due.slice(from, from + CHUNK).map(({ append }) => append));
+      }
     }
   }
 
@@ -191,7 +223,7 @@ class History {
     const takes = shown.takes * (0.6 + random(seed + 0.1) ** 2 * 1.4);
     const started = nominal + 6 + random(seed + 0.2) * 20;
     // No run ends in the future.
-    const ended = Math.max(started, Math.min(started + takes, Date.now() - 10));
+    const ended = Math.max(started, Math.min(started + takes, this.#now - 10));
     const [share, error] = shown.fails ?? [0, ''];
     const fails = random(seed + 0.3) < share;
     const twice = !fails && random(seed + 0.4) < (shown.retries ?? 0);
@@ -199,8 +231,16 @@ class History {
     this.#add(stream, 0, nominal + 5, {
       type: 'RunRequested',
       data: {
-        ...{ task_id, task_revision: 0, created_by: this.#owner, trigger, scheduled_for },
-        ...{ priority: 5, run_at: toIso(nominal), event: null, retry_of: null, prior_steps: [] },
+        task_id,
+        task_revision: 0,
+        created_by: this.#owner,
+        trigger,
+        scheduled_for,
+        priority: 5,
+        run_at: toIso(nominal),
+        event: null,
+        retry_of: null,
+        prior_steps: [],
         overlap_policy: 'allow',
       },
     });
@@ -217,10 +257,7 @@ class History {
     if (twice) {
       this.#add(stream, 2, middle, {
         type: 'RunAttemptFailed',
-        data: {
-          ...{ attempt: 1, error: 'the other side hung up', step: second },
-          retry_at: toIso(again),
-        },
+        data: { attempt: 1, error: 'the other side hung up', step: second, retry_at: toIso(again) },
       });
       begin(2, again, 3);
     }
@@ -248,8 +285,12 @@ class History {
   #add(stream: string, revision: number, at: number, event: DomainEvent): void {
     const id = nameBasedId('shown', stream, String(revision));
     const metadata = {
-      ...{ commandId: id, $correlationId: id, actor: 'service', source: 'worker' },
-      ...{ schemaVersion: String(catalogue[event.type].version), occurredAt: toIso(at) },
+      commandId: id,
+      $correlationId: id,
+      actor: 'service',
+      source: 'worker',
+      schemaVersion: String(catalogue[event.type].version),
+      occurredAt: toIso(at),
     };
     const expected = revision === 0 ? 'none' : revision - 1;
     const append: StreamAppend = { stream, expected, events: [{ ...event, id, metadata }] };
@@ -275,7 +316,8 @@ function stepsOf({ steps }: ShownTask, from: number, to: number, error: string |
       status: failed ? ('failed' as const) : ('succeeded' as const),
       result: failed ? null : ((step['with'] ?? {}) as JsonObject),
       error: failed ? error : null,
-      ...{ started_at, finished_at: toIso(at) },
+      started_at,
+      finished_at: toIso(at),
       log: [],
     };
   });

@@ -18,7 +18,10 @@ const cron = (
   schedule_expr: string,
   more: Partial<TaskDefinition> = {},
 ): Partial<TaskDefinition> => ({
-  ...{ title, schedule_kind: 'cron', schedule_expr, timezone: 'Europe/Berlin' },
+  title,
+  schedule_kind: 'cron',
+  schedule_expr,
+  timezone: 'Europe/Berlin',
   ...more,
 });
 
@@ -29,7 +32,10 @@ const shape = {
   with: { expression: 'rows', input: '${steps.pull}' },
 };
 const rest = (seconds: number): JsonObject => ({
-  ...{ id: 'crunch', uses: 'sleep', with: { seconds }, timeout_seconds: seconds + 60 },
+  id: 'crunch',
+  uses: 'sleep',
+  with: { seconds },
+  timeout_seconds: seconds + 60,
 });
 const note = { id: 'note', uses: 'log', with: { message: 'done at ${now}' } };
 

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CDPSession, Page } from 'playwright-core';
-import type { HealthReport } from '../../api/schemas/response-schemas-health.ts';
 import { runsProjection } from '../../projections/views/runs.ts';
 import { credentialsIn, type Credentials } from '../../test/support/service-process.ts';
 import { BenchService, withBenchStore } from '../bench-service.ts';
-import { lessThan, type Figures, type Work } from '../work.ts';
+import { lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 import { launchBrowser } from './browser.ts';
 import { firstLoadMs } from './first-load.ts';
+import { untilCaughtUp } from './large-store.ts';
 import { fillStore, type Filled } from './webui-store.ts';
 
 const TASKS = 10_000;
@@ -15,7 +15,7 @@ const RUNS = 100_000;
 const QUIET = 400;
 
 /** Each view of the web page in a real browser, on a store of many tasks and runs. */
-export const webPage: Work = {
+export const webPage: Benchmark = {
   targets: [
     lessThan('script ms, most', 200, 'no view is slow'),
     lessThan('first paint ms', 1_000, 'on a local start'),
@@ -26,7 +26,7 @@ export const webPage: Work = {
   count: () => RUNS,
   measure: () =>
     withBenchStore(async (bench) => {
-      // Its first start makes the first agent.
+      // The first start of the service makes the first agent.
       await (await BenchService.start(bench.directory)).stop();
       const credentials = credentialsIn(bench.directory);
       const size = { tasks: TASKS, runs: RUNS, days: 30, owner: credentials.agent_id };
@@ -40,18 +40,6 @@ export const webPage: Work = {
       return figures;
     }),
 };
-
-/** Resolves when the views have caught up and no run waits. */
-async function untilCaughtUp(address: string): Promise<void> {
-  for (;;) {
-    const response = await fetch(`${address}/health`);
-    const { checks } = (await response.json()) as HealthReport;
-    const projections = checks.find(({ name }) => name === 'projections');
-    const workers = checks.find(({ name }) => name === 'workers') as { readonly waiting?: number };
-    if (projections?.message === 'caught up' && workers.waiting === 0) return;
-    await pause(200);
-  }
-}
 
 async function measurePage(
   address: string,

@@ -101,11 +101,14 @@ export const endpoints: readonly EndpointDescription[] = [
         },
       },
     },
-    summary: 'The newest tasks in brief',
+    summary: 'Summaries of the newest tasks',
     scopes: ['tasks:read'],
     answers: {
       200: tasksOf({
-        ...{ id, title: text, status, next_run: Type.Union([dateTime, Type.Null()]) },
+        id,
+        title: text,
+        status,
+        next_run: Type.Union([dateTime, Type.Null()]),
         schedule_text: text,
       }),
     },
@@ -117,7 +120,7 @@ export const endpoints: readonly EndpointDescription[] = [
     examples: {
       answers: { 200: { tasks: [{ id: TASK_ID, title: task.title, timezone: task.timezone }] } },
     },
-    summary: 'The titles and time zones of up to 100 tasks, by their ids separated by commas',
+    summary: 'Titles and time zones of up to 100 tasks; their ids are separated by commas',
     scopes: ['tasks:read'],
     query: Type.Object({ ids: text }),
     answers: { 200: tasksOf({ id, title: text, timezone: text }) },
@@ -127,7 +130,7 @@ export const endpoints: readonly EndpointDescription[] = [
     path: '/api/states',
     operationId: 'listRunStatesForPage',
     examples: { answers: { 200: { runs: [{ id: RUN_ID, state: 'succeeded' }] } } },
-    summary: 'The states of up to 100 runs, by their ids separated by commas',
+    summary: 'States of up to 100 runs; their ids are separated by commas',
     scopes: ['runs:read'],
     query: Type.Object({ ids: text }),
     answers: { 200: closed({ runs: Type.Array(closed({ id, state: text })) }) },
@@ -137,7 +140,7 @@ export const endpoints: readonly EndpointDescription[] = [
     path: '/api/tasks',
     operationId: 'createTaskFromPage',
     examples: { body: given, answers: { 201: task } },
-    summary: 'Creates a task; the caller is its owner and the title its description by default',
+    summary: 'Creates a task; by default, the caller is its owner and the title its description',
     scopes: ['tasks:write'],
     body: { allOf: [{ $ref: 'UpdateTask' }], required: ['title', 'schedule_kind', 'payload'] },
     answers: { 201: { $ref: 'Task' } },
@@ -153,7 +156,7 @@ export const endpoints: readonly EndpointDescription[] = [
       body: { schedule_kind: 'cron', schedule_expr: '0 9 * * MON-FRI', count: 1 },
       answers: { 200: preview },
     },
-    summary: 'When a schedule fires, or what is wrong with it, while it is being typed',
+    summary: 'Shows the fires or the errors of a schedule while it is being typed',
     scopes: ['tasks:read'],
     body: Type.Object({}, { description: 'As for `POST /schedules/preview`.' }),
     answers: {
@@ -190,7 +193,7 @@ export const endpoints: readonly EndpointDescription[] = [
         },
       },
     },
-    summary: 'What is wrong with a task, and what would change, while it is being typed',
+    summary: 'Shows the errors or the changes of a task while it is being edited',
     scopes: ['tasks:write'],
     body: Type.Object({}, { description: 'As for `POST /tasks/check`.' }),
     answers: {
@@ -198,7 +201,9 @@ export const endpoints: readonly EndpointDescription[] = [
         closed({
           valid: Type.Literal(true),
           schedule_text: text,
-          next_fire_at: Type.Union([dateTime, Type.Null()], { description: 'null: none by time' }),
+          next_fire_at: Type.Union([dateTime, Type.Null()], {
+            description: 'null: none, or an event task',
+          }),
           changes: Type.Array(
             closed({ path: text, before: Type.Unknown(), after: Type.Unknown() }),
           ),

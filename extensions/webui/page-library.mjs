@@ -1,5 +1,5 @@
-// The page's libraries. The build puts this in place of `static/preact.js`, which the page's modules import, as browsers
-// resolve no package names.
+// The page's libraries. The page's modules import `static/preact.js`, because browsers resolve no package names. The
+// build replaces that file with this one.
 
 import htm from 'htm';
 import { h } from 'preact';

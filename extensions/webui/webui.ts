@@ -18,7 +18,7 @@ const MAX_IDS = 100;
  * in `static/` and is an ordinary client of the service.
  */
 export function setup({ routes, core, callerOf }: ExtensionContext): void {
-  /** The records with the ids that a request names, of those that exist and that the caller sees. */
+  /** The records that a request names by id, without records that do not exist or that the caller may not see. */
   const foundOf = async <T>(request: Request, path: string): Promise<readonly T[]> => {
     const answers = await Promise.all(
       idsIn(request.query['ids']).map((id) =>
@@ -73,7 +73,7 @@ export function setup({ routes, core, callerOf }: ExtensionContext): void {
     response.status(201).json(answer.body);
   });
 
-  /** Browsers write error responses to their consoles, and what is half-typed is no error. */
+  /** Browsers log error responses to their consoles, and a half-typed task is not an error. */
   const tryOut = async (path: string, request: Request, response: Response): Promise<void> => {
     const options = { onBehalfOf: request, body: request.body as unknown };
     const answer = await core.request('POST', path, options);

@@ -1,18 +1,20 @@
-// Where the page is: its address, and what each entry of the browser's history remembers of its view.
+// The address of the page, and the state of its view that each entry of the browser's history keeps.
 
 import { useRef, useState } from './preact.js';
 import { presentPath } from './routes.js';
 import { getState, setState } from './store.js';
 
-/** Between a change and its keeping in the history: browsers limit how often that is done. Milliseconds. */
+/** The delay in milliseconds before a change is written to the history. Browsers limit how often a page may do that. */
 const KEEP_DELAY = 250;
-/** How long a view has to become as long as it was. Milliseconds. */
+/** How long a view may take to grow to its former height, in milliseconds. */
 const GROWTH_LIMIT = 5000;
 
-/** What was remembered since the page was loaded, by the keys of entries; the history has it too, a little later. */
+/** State remembered since the page was loaded, by the entry's key. It reaches the browser's history a little later. */
 const entries = new Map();
 /** The entry that is shown: `{key, scroll, values}`. */
 let current = null;
+/** The address that is shown. That of the browser differs between a navigation and its event. */
+let shownHash;
 let visits = 0;
 let timer;
 let stopScrolling = () => {};
@@ -41,6 +43,7 @@ function navigate() {
   show(entries.get(kept?.key) ?? (isEntry(kept) ? kept : newEntry()));
   history.replaceState(current, '', ...(isMoved ? [hashOf(path, query)] : []));
   visits += 1;
+  shownHash = location.hash;
   setState({ address: { path, query, visit: visits }, dialog: null, panel: null });
   restoreScroll(current.scroll);
 }
@@ -56,12 +59,14 @@ function show(entry) {
 const hashOf = (path, query) => (String(query) === '' ? `#/${path}` : `#/${path}?${query}`);
 
 /**
- * Writes what is shown into the address. The view stays.
+ * Changes the address without leaving the view.
  * @param {string | URLSearchParams} query of the address
- * @param {{values?: object}} [step] makes it a step back to which the browser can go, and that remembers these values
+ * @param {{values?: object}} [step] creates a new entry of the history, which remembers these values; without it, the
+ *   present entry is replaced
  */
 export function setAddress(path, query, step) {
-  if (hashOf(path, query) === location.hash) return;
+  // A view that is about to be left must not undo the navigation.
+  if (location.hash !== shownHash || hashOf(path, query) === location.hash) return;
   if (step === undefined) history.replaceState(current, '', hashOf(path, query));
   else {
     keep();
@@ -69,6 +74,7 @@ export function setAddress(path, query, step) {
     history.pushState(current, '', hashOf(path, query));
     scrollTo(0, 0);
   }
+  shownHash = location.hash;
   setState({ address: { ...getState().address, path, query: String(query) } });
 }
 
@@ -96,7 +102,7 @@ export function useRemembered(name, initial) {
   return [value, set, forget];
 }
 
-/** A value that the present entry remembers; undefined without one. */
+/** A value that the present entry remembers, or undefined. */
 export const remembered = (name) => current.values[name];
 
 function keepScroll() {
@@ -115,7 +121,7 @@ function keep() {
   if (history.state?.key === current.key) history.replaceState(current, '');
 }
 
-/** Scrolls to where a person was, as soon as the view has grown so long, unless the person does something first. */
+/** Restores the scroll position once the view is long enough, unless the person acts first. */
 function restoreScroll(wanted) {
   stopScrolling();
   if (wanted === 0) return scrollTo(0, 0);

@@ -4,7 +4,7 @@ import { writeJson } from './json.js';
 import { findNamespaces, inNamespace } from './namespaces.js';
 import { getState, setState } from './store.js';
 
-/** A refusal of the service, with its issues by field, and its body as it came. */
+/** An error response of the service, with its issues by field and its original body. */
 export class RefusalError extends Error {
   constructor(status, body = {}) {
     const { message, details, error } = body;
@@ -25,10 +25,13 @@ let session = null;
 /** The id of the agent that is logged in. */
 export const agentId = () => session?.agentId;
 
+/** The name of the agent that is logged in. */
+export const ownName = () => session?.name;
+
 /** The namespace of the agent that is logged in. */
 export const ownNamespace = () => session?.namespace;
 
-/** Whether the agent has a scope; what it may not do is not offered. */
+/** Whether the agent has a scope. The page does not offer actions that the agent may not take. */
 export const may = (scope) =>
   session !== null && (session.scopes.includes('admin') || session.scopes.includes(scope));
 
@@ -51,7 +54,7 @@ export async function signOut() {
   end('');
 }
 
-/** The address where people begin to log in at the identity provider, to return to the present view. */
+/** The address that starts logging in at the identity provider and then returns to the present view. */
 export function personalSignIn() {
   const url = new URL('auth/oidc/login', root);
   const view = location.hash.replace(/^#\/?/, '');
@@ -60,7 +63,12 @@ export function personalSignIn() {
 }
 
 async function begin({ agent, openid_connect: hasPersonal }) {
-  session = agent && { agentId: agent.id, scopes: agent.scopes, namespace: agent.namespace };
+  session = agent && {
+    agentId: agent.id,
+    name: agent.name,
+    scopes: agent.scopes,
+    namespace: agent.namespace,
+  };
   setState({ agent: session, hasPersonal, isKnown: true });
   if (may('admin')) await findNamespaces((path, query) => call('GET', path, { query }));
 }
@@ -128,6 +136,10 @@ const isRefused = (error) =>
   error.status < 500 &&
   error.details.field !== 'Idempotency-Key';
 
+/** Whether the service did not respond, or could not. The same request may succeed later. */
+export const isOutage = (error) =>
+  error instanceof RefusalError && (error.status === 0 || error.status >= 500);
+
 /** Headers are bytes: the reason goes as UTF-8. */
 export const reasonHeader = (reason) =>
   reason === '' ? {} : { 'X-Reason': String.fromCharCode(...new TextEncoder().encode(reason)) };
@@ -136,14 +148,14 @@ export const reasonHeader = (reason) =>
 export async function open(method, path, options = {}) {
   const used = session;
   const response = await patiently(method, path, options);
-  // Another may have logged in meanwhile.
+  // Another session may have started since the request.
   if (response.status === 401 && session !== null && session === used) {
     end('Your session has ended. Log in again.');
   }
   return response;
 }
 
-/** Sends a request again that was rate-limited: nothing was done by it. */
+/** Sends a rate-limited request again, as the service has not carried it out. */
 async function patiently(method, path, options) {
   for (;;) {
     const response = await send(method, path, options);
@@ -155,7 +167,7 @@ async function patiently(method, path, options) {
   }
 }
 
-/** Resolves after so many milliseconds, or at once when aborted. */
+/** Resolves after a number of milliseconds, or at once when aborted. */
 export const pause = (milliseconds, signal) =>
   new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
@@ -170,7 +182,7 @@ async function send(method, path, { body, query = {}, headers = {}, signal } = {
   for (const [key, value] of Object.entries(inNamespace(method, path, query))) {
     if (value !== undefined && value !== null && value !== '') url.searchParams.set(key, value);
   }
-  // A browser that was asked for Basic credentials sends these too.
+  // A browser that has Basic credentials for this site would send them; this header selects the session.
   const all = { ...headers, 'X-Session': 'cookie' };
   if (body !== undefined) all['Content-Type'] = 'application/json';
   try {
@@ -199,7 +211,7 @@ async function bodyOf(response) {
   try {
     body = text === '' ? null : JSON.parse(text);
   } catch {
-    // A proxy in between may answer in its own words.
+    // A proxy in between may answer in another format.
   }
   if (!response.ok) throw new RefusalError(response.status, body ?? {});
   return body;

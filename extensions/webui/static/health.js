@@ -1,4 +1,4 @@
-// The report of the service's health, which everybody may read.
+// The service's health report, which everybody may read.
 
 import { call } from './client.js';
 
@@ -7,7 +7,7 @@ export async function readHealth(signal) {
   try {
     return await call('GET', 'health', { signal });
   } catch (error) {
-    // That of an unhealthy service comes as a refusal.
+    // The report of an unhealthy service arrives as an error response.
     if (error.body?.checks === undefined) throw error;
     return error.body;
   }

@@ -8,7 +8,7 @@ const LONG_NUMBER = /\d{16}/;
 
 /**
  * Parses JSON that a person has typed.
- * @throws Error for what is not JSON, and for a number that `JSON.parse` would change silently
+ * @throws Error for invalid JSON, and for a number that `JSON.parse` would change silently
  */
 export function parseTyped(text) {
   const value = JSON.parse(text);

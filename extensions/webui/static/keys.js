@@ -1,12 +1,14 @@
-// The keys of the page: search, and moving in lists.
+// The keyboard shortcuts of the page: searching, and moving in lists.
 
 import { getState, setState } from './store.js';
 
-/** What can be opened or moved to: rows of tables, and what a view marks as a row. */
+/** Where the focus can move: rows of tables, and other elements that a view marks as rows. */
 const ROWS = 'tbody tr, [data-row]';
 const SEARCH = 'input[type=search]:not(:disabled)';
+/** The fields that narrow a list. Enter moves the focus to its rows. */
+const FILTER = 'main [role=search] input';
 
-/** Follows the keys from now on. */
+/** Starts listening to the keyboard. */
 export function followKeys() {
   addEventListener('keydown', take);
 }
@@ -14,7 +16,7 @@ export function followKeys() {
 function take(event) {
   const { agent, keys } = getState();
   const { key, ctrlKey, metaKey, altKey, target } = event;
-  // What a browser fills in by itself comes as an event without a key.
+  // Autofill sends events without a key.
   if (agent === null || event.defaultPrevented || event.isComposing || key === undefined) return;
   if (document.querySelector('dialog[open]') !== null) return;
   const isCommand = ctrlKey || metaKey;
@@ -23,7 +25,13 @@ function take(event) {
     setState({ panel: 'search' });
     return;
   }
-  if (isCommand || altKey || keys === 'off' || isTyping(target)) return;
+  if (isCommand || altKey) return;
+  if (key === 'Enter' && target.matches(FILTER)) {
+    event.preventDefault();
+    move(1);
+    return;
+  }
+  if (keys === 'off' || isTyping(target)) return;
   const act = acts[key];
   if (act === undefined) return;
   event.preventDefault();
@@ -37,11 +45,11 @@ const acts = {
   '?': () => setState({ panel: 'keys' }),
 };
 
-/** What takes keys itself. */
+/** Controls in which people type. */
 const CONTROLS = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]';
 const isTyping = (target) => target.closest(CONTROLS) !== null;
 
-/** The search of the view, or else that of the page. */
+/** Focuses the search field of the view; opens the search of the page if the view has none. */
 function focusSearch() {
   const field = [...document.querySelectorAll(`main ${SEARCH}`)].find(isShown);
   if (field === undefined) setState({ panel: 'search' });
@@ -51,7 +59,7 @@ function focusSearch() {
   }
 }
 
-/** Moves the focus so many rows down, to the link that opens the row. */
+/** Moves the focus down by a number of rows, to the link that opens the row. */
 function move(by) {
   const rows = [...document.querySelectorAll(`main :is(${ROWS})`)].filter(
     (row) => isShown(row) && linkOf(row) !== null,

@@ -16,7 +16,7 @@ const words = {
 
 const tones = { live: 'good', lost: 'wait' };
 
-/** Says whether what is shown is live. */
+/** Says whether the shown data are live. */
 export const LiveMark = ({ state }) =>
   html`<span class="live ${tones[state] ?? 'idle'}" role="status" data-how=${state}>${words[state]}</span>`;
 
@@ -24,13 +24,14 @@ export const LiveMark = ({ state }) =>
  * Follows a stream of events, for as long as the component is there and the path is not null. Starts again when `deps`
  * change.
  * @param {(name: string, data: object) => void} onEvent
- * @returns {'connecting' | 'live' | 'lost' | 'refused'}
+ * @returns {'connecting' | 'live' | 'lost' | 'refused'} `connecting` until there is a path
  */
 export function useLive(path, onEvent, { query, deps = [] } = {}) {
   const [state, setState] = useState('connecting');
   const latest = useRef();
   latest.current = onEvent;
   useLayoutEffect(() => {
+    setState('connecting');
     if (path === null) return undefined;
     const leaving = new AbortController();
     const { signal } = leaving;

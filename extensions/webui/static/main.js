@@ -1,8 +1,10 @@
-// The start of the page: its views, who is logged in, and what goes on all the time.
+// Starts the page: registers its views, finds out who is logged in, and starts its background work.
 
 import { html, options, render } from './preact.js';
 import { followAddress } from './address.js';
 import { pause, resume } from './client.js';
+import { isTextSelected } from './data.js';
+import { followFocus } from './focus.js';
 import { followKeys } from './keys.js';
 import { learnAgents } from './names.js';
 import { recallPreferences } from './preferences.js';
@@ -12,9 +14,12 @@ import { Frame } from './frame/frame.js';
 import { AgentForm } from './views/people/agent-form.js';
 import { AgentView } from './views/people/agent.js';
 import { AgentsView } from './views/people/agents.js';
+import { ApprovalView } from './views/approvals/approval.js';
 import { ApprovalsView } from './views/approvals/approvals.js';
 import { AuditView } from './views/audit/audit.js';
+import { EventView } from './views/events/event.js';
 import { EventsView } from './views/events/events.js';
+import { ExpiringKeysView } from './views/people/expiring-keys.js';
 import { KeyForm } from './views/people/key-form.js';
 import { NamespaceForm } from './views/namespaces/namespace-form.js';
 import { NamespaceView } from './views/namespaces/namespace.js';
@@ -23,6 +28,7 @@ import { QuotaForm } from './views/namespaces/quota-form.js';
 import { InsightsView } from './views/insights/insights.js';
 import { OverviewView } from './views/overview/overview.js';
 import { ProjectionsView } from './views/system/projections.js';
+import { ResentDeliveriesView } from './views/people/resent-deliveries.js';
 import { RunView } from './views/runs/run.js';
 import { RunsView } from './views/runs/runs.js';
 import { SecretForm } from './views/secrets/secret-form.js';
@@ -45,14 +51,18 @@ setRoutes([
   ['runs/:id', RunView],
   ['insights', InsightsView],
   ['approvals', ApprovalsView],
+  ['approvals/:id', ApprovalView],
   ['workers', WorkersView],
   ['audit', AuditView],
   ['agents', AgentsView],
   ['agents/new', AgentForm],
+  ['agents/keys', ExpiringKeysView],
+  ['agents/resent', ResentDeliveriesView],
   ['agents/:id', AgentView],
   ['agents/:id/edit', AgentForm],
   ['agents/:id/keys/new', KeyForm],
   ['events', EventsView],
+  ['events/:id', EventView],
   ['secrets', SecretsView],
   ['secrets/new', SecretForm],
   ['secrets/:name', SecretForm],
@@ -67,7 +77,7 @@ setRoutes([
   ['system/streams/:id', StreamView],
 ]);
 
-/** Finds out who is logged in, and tries again for as long as the service does not say. */
+/** Finds out who is logged in, and retries until the service responds. */
 async function begin() {
   for (let wait = 500; ; wait = Math.min(8000, wait * 2)) {
     try {
@@ -82,7 +92,8 @@ async function begin() {
 }
 
 /**
- * While a button or a link is held down, nothing is redrawn: if it moved or went away, releasing it would be no click.
+ * While a button or a link is held down, nothing is redrawn: if it moved or disappeared, its release would not be a
+ * click.
  */
 function drawAfterPress() {
   let isPressed = false;
@@ -109,9 +120,10 @@ function drawAfterPress() {
 drawAfterPress();
 recallPreferences();
 followKeys();
-// Relative times go on.
+followFocus();
+// Relative times change every second, except under a selection.
 setInterval(() => {
-  if (!document.hidden) setState();
+  if (!document.hidden && !isTextSelected()) setState();
 }, 1000);
 followAddress();
 void begin();

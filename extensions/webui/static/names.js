@@ -1,6 +1,6 @@
-// Names of tasks and agents whose ids alone are known.
+// Names of tasks, agents and errors that are known only by their ids.
 
-import { call, may } from './client.js';
+import { agentId, call, may, ownName } from './client.js';
 import { setState } from './store.js';
 
 /** How long a title is kept. Milliseconds. */
@@ -10,19 +10,37 @@ const MAX_TITLES = 100;
 /** Agents in one request. */
 const PAGE = 200;
 
+/** How many days are searched for an error, and how many errors one request reads. */
+const ERRORS = { days: 31, limit: 200 };
+
 const titles = new Map();
 const agents = new Map();
+const errors = new Map();
 
 /** The title of a task, or the end of its id: the start of an id is its time. */
 export const titleOf = (id) => titles.get(id)?.title ?? `task ${id.slice(-6)}`;
 export const agentName = (id) => agents.get(id) ?? `agent ${id.slice(-6)}`;
+/** The text of an error group, or the start of its id. */
+export const errorName = (id) => errors.get(id) ?? `error ${id.slice(0, 6)}`;
 
 /** The time zone of a task; undefined if it is not known. */
 export const zoneOf = (id) => titles.get(id)?.timezone;
 
-/** Remembers the title and the time zone of a task that was read anyway. */
+/** Remembers the title and the time zone of a task that was read for another purpose. */
 export const learnTitle = ({ id, title, timezone = zoneOf(id) }) =>
   void titles.set(id, { title, timezone, at: Date.now() });
+
+/** Remembers the texts of error groups that were read for another purpose. */
+export function learnErrors(groups) {
+  for (const { id, error } of groups) errors.set(id, error);
+}
+
+/** Looks up the text of an error group once. A group that did not occur recently keeps its id. */
+export async function learnError(id, signal) {
+  if (id === '' || errors.has(id) || !may('runs:read')) return;
+  const { items } = await call('GET', 'stats/errors', { query: ERRORS, signal });
+  learnErrors([{ id, error: errorName(id) }, ...items]);
+}
 
 /** The names that are known, sorted. */
 export const agentNames = () => [...new Set(agents.values())].sort();
@@ -30,10 +48,10 @@ export const agentNames = () => [...new Set(agents.values())].sort();
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 export const isUuid = (text) => UUID.test(text);
 
-/** Actors that are no agents. */
+/** Actors that are not agents. */
 const others = ['', 'service', 'anonymous'];
 
-/** The id of the actor with a name or id; null if no known agent, or more than one, has the name. */
+/** The id of the actor with this name or id; null unless exactly one known agent has the name. */
 export function agentIdOf(name) {
   if (isUuid(name) || others.includes(name)) return name;
   const found = [...agents].filter(([, each]) => each === name);
@@ -45,7 +63,7 @@ export function learnAgent(id, name) {
   if (name !== null && name !== undefined) agents.set(id, name);
 }
 
-/** Reads the titles of tasks. Those that are not available stay ids. */
+/** Reads the titles of tasks. Tasks without an available title keep their ids. */
 export async function learnTitles(ids, signal) {
   if (!may('tasks:read')) return;
   const now = Date.now();
@@ -62,9 +80,14 @@ export async function learnTitles(ids, signal) {
   }
 }
 
-/** Reads the names of all agents, if the agent that is logged in may. Forgets those of an earlier session. */
+/**
+ * Learns the name of the agent that is logged in, and reads the names of all agents if it may. Forgets the names of an
+ * earlier session.
+ */
 export async function learnAgents() {
   agents.clear();
+  learnAgent(agentId(), ownName());
+  setState();
   if (!may('namespace:admin') && !may('audit:read')) return;
   for (let offset = 0, read = PAGE; read === PAGE; offset += read) {
     const page = await call('GET', 'agents', { query: { limit: PAGE, offset } });

@@ -1,20 +1,22 @@
-// The namespace that an admin looks at. Who has only one never sees that there are namespaces.
+// The namespace that an admin looks at. A service with a single namespace never shows that there are namespaces.
 
 import { getState, setState } from './store.js';
 
-/** What the service narrows to a namespace. */
+/** The paths that the service can narrow to a namespace. */
 const narrowed =
   /^(agents|agents\/keys|approvals|events|events\/topics|runs|runs\/live|secrets|stats\/(?:errors|summary|tasks)|stream\/recent|tasks|tasks\/due|tasks\/outcomes|tools|topics|webhooks\/resent|workers)$/;
+
+/** Commands for all matching records. They must not reach beyond the shown records. */
+const narrowedCommands = /^runs\/(?:cancel|redrive)$/;
 
 /** The query of a request, narrowed to the chosen namespace. @param path without a slash before it */
 export function inNamespace(method, path, query) {
   const { namespace } = getState();
-  return method === 'GET' && namespace !== '' && narrowed.test(path)
-    ? { namespace, ...query }
-    : query;
+  const isNarrowed = (method === 'GET' ? narrowed : narrowedCommands).test(path);
+  return namespace !== '' && isNarrowed ? { namespace, ...query } : query;
 }
 
-/** Finds out which namespaces there are. @param read reads a path; the page goes on without them if it fails */
+/** Reads the names of the namespaces. @param read reads a path; the page continues without them if it fails */
 export async function findNamespaces(read) {
   const names = [];
   for (let cursor; ;) {
@@ -26,5 +28,5 @@ export async function findNamespaces(read) {
   setState({ namespaces: names.length > 1 ? names : [] });
 }
 
-/** Shows what is in a namespace; `''` for all. */
+/** Narrows the page to a namespace; `''` shows all. */
 export const chooseNamespace = (namespace) => setState({ namespace });

@@ -1,4 +1,4 @@
-// What a person has chosen for this browser: the colours, the zone of the times, and whether single keys do something.
+// A person's preferences in this browser: the colours, the time zone, and whether single-key shortcuts are on.
 
 import { getState, setState } from './store.js';
 
@@ -8,7 +8,7 @@ const choices = {
   keys: ['on', 'off'],
 };
 
-/** Reads what was chosen earlier. */
+/** Restores the preferences. */
 export function recallPreferences() {
   for (const [name, allowed] of Object.entries(choices)) {
     const chosen = read(name);
@@ -24,7 +24,7 @@ export function prefer(name, value) {
   try {
     localStorage.setItem(`svc-${name}`, value);
   } catch {
-    // A browser that keeps nothing for this site: the choice holds until the page is closed.
+    // The browser stores nothing for this site, so the choice lasts until the page is closed.
   }
 }
 
@@ -36,7 +36,7 @@ function read(name) {
   }
 }
 
-/** The style sheets follow the attribute; without it, the system. */
+/** The style sheets follow the attribute. */
 function showTheme() {
   const { theme } = getState();
   document.documentElement.dataset.theme = theme;

@@ -2,7 +2,7 @@
 
 import { may } from './client.js';
 
-/** The views in the rail, in groups, as they are called there. A view is shown once it has a route. */
+/** The views in the rail, in groups, with their names. The rail lists only views that have a route. */
 const groups = [
   [
     ['overview', 'Overview'],
@@ -24,18 +24,24 @@ const groups = [
   [['system', 'System']],
 ];
 
-/** The scope that an address needs, by its beginning; of several scopes, one; null: none. The longest beginning counts. */
+/**
+ * The scope that an address needs, by its prefix, in which `:id` stands for any id; the longest prefix counts. Of several
+ * scopes, one suffices; null: none.
+ */
 const scopes = {
   overview: 'runs:read',
   tasks: 'tasks:read',
   runs: 'runs:read',
   events: ['events:read', 'tasks:read', 'events:publish'],
+  'events/:id': 'events:read',
   insights: 'runs:read',
   approvals: 'tasks:read',
   workers: ['jobs:work', 'ops'],
   audit: 'audit:read',
   // Every agent sees itself.
   agents: null,
+  'agents/keys': 'admin',
+  'agents/resent': 'admin',
   secrets: ['secrets:read', 'secrets:write', 'namespace:admin'],
   namespaces: 'namespace:admin',
   system: ['ops', 'audit:read'],
@@ -43,7 +49,7 @@ const scopes = {
   'system/streams': 'audit:read',
 };
 
-/** Where views are that had another address once. */
+/** The present addresses of views that have moved, by their old address. */
 const moved = { streams: 'system/streams', projections: 'system/read-models' };
 
 /** Patterns of addresses with their views, as `[pattern, component]`. */
@@ -54,13 +60,13 @@ export function setRoutes(all) {
   routes = all;
 }
 
-/** The rail's groups of views that there are and that the agent may see, as `[path, name]`. */
+/** The rail's groups of the views that the agent may see, as `[path, name]`. */
 export const visibleGroups = () =>
   groups
     .map((views) => views.filter(([path]) => hasRoute(path) && maySee(path)))
     .filter((views) => views.length > 0);
 
-/** The view that is shown if the address names none; `''` if the agent may not see any. */
+/** The view to show when the address names none; `''` if the agent may not see any. */
 export const firstView = () => visibleGroups()[0]?.[0][0] ?? '';
 
 const hasRoute = (path) => routes.some(([pattern]) => pattern === path);
@@ -68,7 +74,8 @@ const hasRoute = (path) => routes.some(([pattern]) => pattern === path);
 /** Whether the agent may see an address, `runs/<id>` for instance. */
 export function maySee(address) {
   const parts = presentPath(address.split('?')[0]).split('/');
-  const needed = scopes[parts.slice(0, 2).join('/')] ?? scopes[parts[0]];
+  const ofOne = parts.length > 1 ? scopes[`${parts[0]}/:id`] : undefined;
+  const needed = scopes[parts.slice(0, 2).join('/')] ?? ofOne ?? scopes[parts[0]];
   return needed === null || [needed].flat().some(may);
 }
 

@@ -1,17 +1,17 @@
-// The steps of a pipeline, which comes after which, and where each is drawn.
+// The steps of a pipeline, their order, and where each is drawn.
 
 /** Sizes of the drawing, in pixels. */
 const BOX = { width: 190, height: 56, gap: 14 };
 const COLUMN_GAP = 44;
-/** The head of a group, and the space around its steps. */
+/** The height of a group's title, and the space around its steps. */
 const HEAD = 28;
 const PADDING = 8;
-/** The height of a line that passes a column. */
+/** The height that a line takes in a column that it crosses. */
 const LANE = 14;
 
 /**
- * The steps with the ids that the service gives those without one, and the ids of the steps that each comes `after`.
- * Without any `needs`, the pipeline is a sequence.
+ * The steps of a pipeline, each with the ids of the steps that it comes `after`. Steps without an id get the one that
+ * the service gives them. Without any `needs`, the pipeline is a sequence.
  */
 export function stepsOf(pipeline) {
   const isGraph = pipeline.some(({ needs }) => needs !== undefined);
@@ -32,10 +32,10 @@ const contentOf = ({ uses, for_each: items }) => ({
 });
 
 /**
- * Where the steps and the lines between them are drawn. A line that passes a column has a place of its own there, so
- * that it never seems to come from a step that it passes.
- * @returns `{width, height, boxes, lines}`; boxes have a `step`, `x`, `y`, `width` and `height`, lines the `points`
- *   through which they go: curves from each even one to the next
+ * Where the steps and the lines between them are drawn. A line that crosses a column has a place of its own there.
+ * Otherwise it would seem to come from a step that it passes.
+ * @returns `{width, height, boxes, lines}`; boxes have a `step`, `x`, `y`, `width` and `height`; lines have `points`,
+ *   with a curve from each even point to the next
  */
 export function layoutOf(steps) {
   const columnOf = columnsOf(steps);
@@ -66,7 +66,7 @@ export function layoutOf(steps) {
   return { width: columns * (width + COLUMN_GAP) - COLUMN_GAP, height, boxes, lines };
 }
 
-/** The column of each step: right of all that it comes after. */
+/** The column of each step: to the right of all the steps that it comes after. */
 function columnsOf(steps) {
   const byId = new Map(steps.map((step) => [step.id, step]));
   const columns = new Map();
@@ -81,10 +81,10 @@ function columnsOf(steps) {
   return columns;
 }
 
-/** Ids of steps have no brackets. */
+/** The key of a line in a column. It equals no step's id, as ids have no brackets. */
 const laneKey = (from, column) => `[${column}] ${from}`;
 
-/** What stands in each column: steps, and lines `from` a step that pass it. */
+/** The contents of each column: steps, and lines that cross it. */
 function slotsOf(steps, columnOf) {
   const columns = [];
   const last = new Map();
@@ -104,7 +104,7 @@ function slotsOf(steps, columnOf) {
 const heightOf = ({ steps }) =>
   steps.length === 0 ? BOX.height : HEAD + steps.length * (BOX.height + PADDING);
 
-/** Each beside what it comes after. */
+/** Sorts a column by height, so that each entry is level with the steps that it comes after. */
 function sorted(slots, column, places) {
   const levelOf = ({ after }) => {
     const levels = after.map(

@@ -3,16 +3,18 @@
 import { useLayoutEffect, useReducer, useRef } from './preact.js';
 
 /**
- * - `isKnown`: whether the service has said who is logged in; `hasPersonal`: whether people log in at an identity provider
- * - `agent`: who is logged in, `{agentId, scopes}`, or null; `signedOut`: why the last session ended
+ * - `isKnown`: whether the service has said who is logged in; `hasPersonal`: whether people log in at an identity
+ *   provider
+ * - `agent`: who is logged in, `{agentId, name, scopes}`, or null; `signedOut`: why the last session ended
  * - `address`: the path and query behind `#/`; `visit` counts navigations
  * - `trouble`: what is wrong with the service, or `''`; `hold`: the service's hold, or null
  * - `panel`: what is open above the page, `search`, `keys` or null
  * - `dialog`: the options of the open dialog, or null; `notice`: what has just happened, or `''`
- * - `namespaces`: their names, if there are several and the agent sees all; `namespace`: the chosen one, or `''` for all
+ * - `namespaces`: their names, if there are several and the agent sees all; `namespace`: the chosen one, or `''` for
+ *   all
  * - `isExact`: whether times are shown as dates
  * - `zone`: whose times are shown, `mine`, `task` or `utc`; `taskZone`: the zone of the task that is shown, or null
- * - `theme`: the colours, `system`, `light` or `dark`; `keys`: whether single keys do something, `on` or `off`
+ * - `theme`: the colours, `system`, `light` or `dark`; `keys`: whether single-key shortcuts are `on` or `off`
  */
 let state = {
   isKnown: false,
@@ -38,8 +40,8 @@ const listeners = new Set();
 export const getState = () => state;
 
 /**
- * Changes some members, and redraws the components that select something else now. Without changes too: what they
- * select may depend on the time.
+ * Changes some members, and redraws the components whose selection has changed. Also works without changes, because a
+ * selection may depend on the time.
  */
 export function setState(changes = {}) {
   state = { ...state, ...changes };
@@ -71,7 +73,7 @@ export function notify(notice) {
   noticeEnds = setTimeout(() => setState({ notice: '' }), 6000);
 }
 
-/** Does what a person asked for, and shows why it failed. @returns whether it succeeded */
+/** Does an action that a person asked for, and shows why it failed. @returns whether it succeeded */
 export async function attempt(work, done) {
   try {
     await work();

@@ -58,8 +58,8 @@ export function inZone(iso, timeZone) {
 export const localField = (instant) => wallTime(instant);
 
 /**
- * The instant of a `datetime-local` field in ISO 8601, or `''`. What is an instant already stays, and so does what is no
- * time: the service refuses it with a message.
+ * The instant of a `datetime-local` field in ISO 8601, or `''`. An instant stays as it is. So does an invalid time,
+ * which the service then rejects with a message.
  */
 export function isoOf(value) {
   const instant = HAS_ZONE.test(value) ? Date.parse(value) : instantOf(value);

@@ -13,7 +13,7 @@ export function shownZone() {
   return zone === 'task' && taskZone !== null ? taskZone : ownZone;
 }
 
-/** Says which zone the shown task has, for as long as the view is there. @param {string | undefined} zone */
+/** Makes the zone of the shown task available while its view is mounted. @param {string | undefined} zone */
 export function useTaskZone(zone) {
   useLayoutEffect(() => {
     if (zone === undefined || !isKnown(zone)) return undefined;
@@ -24,7 +24,7 @@ export function useTaskZone(zone) {
 
 const known = new Map();
 
-/** Whether the browser knows a zone: the service may know more. */
+/** Whether the browser knows a zone. The service may know more zones. */
 function isKnown(zone) {
   if (!known.has(zone)) known.set(zone, isValid(zone));
   return known.get(zone);
@@ -41,7 +41,7 @@ function isValid(timeZone) {
 
 const formats = new Map();
 
-/** A format of times in a zone. Making one is slow, so each is made once. @param {string} locale */
+/** Formats times in a zone. Creating a format is slow, so each is created once. @param {string} locale */
 export function formatIn(timeZone, locale, options) {
   const key = `${timeZone} ${locale} ${JSON.stringify(options)}`;
   if (!formats.has(key)) {
@@ -54,7 +54,7 @@ const two = '2-digit';
 const date = { year: 'numeric', month: two, day: two };
 const wallParts = { ...date, hour: two, minute: two, second: two, hourCycle: 'h23' };
 
-/** What clocks in a zone show: `2026-11-21T09:10:05`. @param {number | Date} instant in milliseconds */
+/** The local time in a zone: `2026-11-21T09:10:05`. @param {number | Date} instant in milliseconds */
 export const wallTime = (instant, zone = shownZone()) =>
   formatIn(zone, 'sv-SE', wallParts).format(instant).replace(' ', 'T');
 
@@ -62,8 +62,8 @@ export const wallTime = (instant, zone = shownZone()) =>
 export const dateIn = (instant, zone = shownZone()) => wallTime(instant, zone).slice(0, 10);
 
 /**
- * The instant, in milliseconds, at which clocks in a zone show a time. When they are put forward, a time that they skip
- * is taken as if they were not. NaN for what is no time.
+ * The instant, in milliseconds, of a local time in a zone. A local time that is skipped when the clocks go forward is
+ * read as if they had not. NaN for an invalid time.
  * @param {string} wall `2026-11-21T09:10`, with seconds or without
  */
 export function instantOf(wall, zone = shownZone()) {
@@ -77,7 +77,7 @@ export function instantOf(wall, zone = shownZone()) {
 /** The first instant of a date in a zone, in milliseconds. */
 export const startOfDay = (day, zone = shownZone()) => instantOf(`${day}T00:00`, zone);
 
-/** A date so many days later. */
+/** The date a number of days later. */
 export function addDays(day, many) {
   const [year, month, ofMonth] = day.split('-').map(Number);
   return new Date(Date.UTC(year, month - 1, ofMonth + many)).toISOString().slice(0, 10);

@@ -1,15 +1,23 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { errorGroupOf } from '../../../domain/runs/error-group.ts';
 import { fillWithEverything, type Everything } from '../../support/little-of-everything.ts';
 import { projectRoot } from '../../support/project-root.ts';
 import { useBrowser } from './webui-browser.ts';
+import {
+  dialogCases,
+  dialogTitles,
+  fillForDialogs,
+  isTitle,
+  type DialogCase,
+} from './webui-dialogs.ts';
 import { useService } from './webui-service.ts';
 
-/** Widths of the window: a desk, a phone, and the desk at 200 % zoom, at which axe looks. Pixels. */
+/** Widths of the window: a desktop, a phone, and a desktop at 200 % zoom, where axe runs. Pixels. */
 const WIDTHS = [1280, 390, 640] as const;
 
-/** An address, and what it shows or has. */
+/** An address, and a text or selector on its view. */
 type Shown = readonly [address: string, text: string | RegExp];
 
 /** The view of each route: an address, and a text that is there once it is drawn. */
@@ -23,14 +31,18 @@ const views: Readonly<Record<string, (of: Everything) => Shown>> = {
   'runs/:id': ({ failed }) => [`runs/${failed}?step=print`, 'no paper in the printer'],
   insights: () => ['insights', 'no paper in the printer'],
   approvals: () => ['approvals', 'Pay 42 suppliers today?'],
+  'approvals/:id': ({ approval }) => [`approvals/${approval}`, 'approvals:write'],
   workers: () => ['workers', 'post-office'],
   audit: () => ['audit', 'TaskPaused'],
   agents: () => ['agents', 'dashboards'],
   'agents/new': () => ['agents/new', 'New agent'],
+  'agents/keys': () => ['agents/keys', 'wall-screen'],
+  'agents/resent': () => ['agents/resent', 'None.'],
   'agents/:id': ({ agent }) => [`agents/${agent}`, 'wall-screen'],
   'agents/:id/edit': ({ agent }) => [`agents/${agent}/edit`, 'Change dashboards'],
   'agents/:id/keys/new': ({ agent }) => [`agents/${agent}/keys/new`, /New API key/],
   events: () => ['events', 'orders.created'],
+  'events/:id': ({ event }) => [`events/${event}`, 'Tasks triggered'],
   secrets: () => ['secrets', 'PRINTER_TOKEN'],
   'secrets/new': () => ['secrets/new', 'New secret'],
   'secrets/:name': ({ secret }) => [`secrets/${secret}`, 'Replace PRINTER_TOKEN'],
@@ -51,33 +63,19 @@ const tabs: readonly ((of: Everything) => Shown)[] = [
   ({ task }) => [`tasks/${task}?tab=definition`, 'Definition'],
   ({ task }) => [`tasks/${task}?tab=history`, 'History'],
   ({ waiting }) => [`runs/${waiting}`, 'Pay 42 suppliers today?'],
-  () => ['insights?tab=errors', 'no paper in the printer'],
+  ({ task }) => [`insights?task=${task}`, 'All tasks'],
+  () => [`insights?error=${errorGroupOf('no paper in the printer').id}`, 'All errors'],
+  () => ['events/01990000-0000-7000-8000-000000000000', /not found/i],
   () => ['no/such/view', /not found/i],
 ];
 
-/** Where a dialog opens, and the button that opens it. */
-const dialogs: readonly ((of: Everything) => Shown)[] = [
-  ({ task }) => [`tasks/${task}`, 'Pause'],
-  ({ task }) => [`tasks/${task}`, 'Snooze'],
-  ({ task }) => [`tasks/${task}`, 'Cancel'],
-  ({ task }) => [`tasks/${task}`, /^Backfill/],
-  () => ['runs', 'Retry failed runs …'],
-  () => ['runs', 'Cancel unfinished runs …'],
-  () => ['events', 'Publish test event'],
-  () => ['approvals', /^Approve: /],
-  () => ['approvals', /^Reject: /],
-  () => ['workers', 'Drain post-office'],
-  ({ agent }) => [`agents/${agent}`, 'New secret …'],
-  ({ agent }) => [`agents/${agent}`, 'Disable …'],
-  ({ agent }) => [`agents/${agent}`, 'Remove …'],
-  ({ agent }) => [`agents/${agent}`, 'Revoke wall-screen'],
-  () => ['secrets', 'Delete PRINTER_TOKEN'],
-  () => ['secrets', 'Rotate the key …'],
-  ({ namespace }) => [`namespaces/${namespace}`, 'Delete …'],
-  () => ['system', 'Hold the service …'],
-];
+/** The panels of the keyboard: their keys and titles. */
+const panels = [
+  ['Control+k', 'Search'],
+  ['?', 'Keyboard shortcuts'],
+] as const;
 
-/** The smallest elements that stand out at the right of the window, if the page can be scrolled sideways. */
+/** The smallest elements that extend beyond the right edge of the window, if the page can be scrolled sideways. */
 const outside = `[...document.querySelectorAll('body *')]
   .filter((each) => document.documentElement.scrollWidth > innerWidth
     && each.getBoundingClientRect().right > innerWidth + 0.5
@@ -98,7 +96,7 @@ describe('all views of the web page', function () {
 
   beforeEach(() => browsing().logIn(service().credentials));
 
-  /** Opens a view and waits until everything that is read is there. */
+  /** Opens a view and waits until everything is loaded. */
   async function open([address, text]: Shown): Promise<void> {
     const { page } = browsing();
     await browsing().goTo(address);
@@ -106,7 +104,7 @@ describe('all views of the web page', function () {
     await page.locator('.loading').first().waitFor({ state: 'detached' });
   }
 
-  /** What stands out of the window at one of the widths. */
+  /** The elements that extend beyond the window at one of the widths. */
   async function cutOff(): Promise<readonly string[]> {
     const { page } = browsing();
     const found: string[] = [];
@@ -118,7 +116,7 @@ describe('all views of the web page', function () {
     return found;
   }
 
-  /** Does it for each, and says all that failed. */
+  /** Runs a check for each element, and reports all failures. */
   async function forEach<T>(all: readonly T[], check: (each: T) => Promise<void>): Promise<void> {
     const faults: string[] = [];
     for (const each of all) {
@@ -132,14 +130,14 @@ describe('all views of the web page', function () {
   const shown = (): readonly Shown[] =>
     [...Object.values(views), ...tabs].map((of) => of(everything));
 
-  it('have an entry here', () => {
+  it('are all listed in this test', () => {
     const main = readFileSync(join(projectRoot, 'extensions/webui/static/main.js'), 'utf8');
     const [, routes = ''] = /setRoutes\(\[(.*?)\n\]\);/s.exec(main) ?? [];
     const patterns = [...routes.matchAll(/^ {2}\['([^']+)', /gm)].map(([, pattern]) => pattern);
     expect(Object.keys(views)).to.have.members(patterns as string[]);
   });
 
-  it('are accessible and fit at a desk, at 200 % zoom and on a phone', async () => {
+  it('are accessible and fit on a desktop, at 200 % zoom and on a phone', async () => {
     await forEach(shown(), async (each) => {
       await open(each);
       expect(await cutOff()).to.deep.equal([]);
@@ -148,28 +146,57 @@ describe('all views of the web page', function () {
     expect(browsing().complaints.filter((each) => !each.includes('404'))).to.deep.equal([]);
   });
 
-  it('have dialogs that are accessible and fit', async () => {
+  /** Opens a dialog, checks it and closes it. @returns its title */
+  async function checkDialog({ at, tick, within, click, pretend }: DialogCase): Promise<string> {
     const { page } = browsing();
-    await forEach(
-      dialogs.map((of) => of(everything)),
-      async ([address, button]) => {
-        await browsing().goTo(address);
-        await page
-          .getByRole('button', { name: button, exact: typeof button === 'string' })
-          .first()
-          .click({ timeout: 5000 });
-        await page.getByRole('dialog').waitFor();
-        const found = await cutOff();
-        await browsing().expectAccessible();
-        await page.keyboard.press('Escape');
-        await page.getByRole('dialog').waitFor({ state: 'detached' });
-        expect(found).to.deep.equal([]);
-      },
-    );
+    await pretend?.(page);
+    await browsing().goTo('approvals');
+    await browsing().goTo(at);
+    if (tick !== undefined) await page.getByRole('checkbox', { name: tick }).check();
+    for (const name of click) {
+      const exact = typeof name === 'string';
+      const place = within === undefined ? page : page.locator('section', { hasText: within });
+      await place.getByRole('button', { name, exact }).first().click({ timeout: 5000 });
+    }
+    const title = await checkOpen();
+    await page.unrouteAll({ behavior: 'wait' });
+    return title;
+  }
+
+  async function checkOpen(): Promise<string> {
+    const { page } = browsing();
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    const title = (await dialog.getAttribute('aria-label')) ?? '';
+    const found = await cutOff();
+    await browsing().expectAccessible();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(found).to.deep.equal([]);
+    return title;
+  }
+
+  it('have dialogs that are accessible and fit, each of which is opened here', async () => {
+    const { page } = browsing();
+    const { client, credentials } = service();
+    const things = await fillForDialogs(client, credentials.agent_id, everything);
+    const shown: string[] = [];
+    await forEach(dialogCases(things), async (each) => {
+      shown.push(await checkDialog(each));
+    });
+    await forEach(panels, async ([key, title]) => {
+      await page.keyboard.press(key);
+      expect(await checkOpen()).to.equal(title);
+    });
+    await client.post('/operations/hold', { reason: 'stocktaking' });
+    shown.push(await checkDialog({ at: 'system', click: ['Release …'] }));
+    await client.post('/operations/release', {});
+    const isShown = (source: string): boolean => shown.some((title) => isTitle(source, title));
+    expect(dialogTitles().filter((source) => !isShown(source))).to.deep.equal([]);
     expect(browsing().complaints).to.deep.equal([]);
   });
 
-  it('have a login that is accessible and fits', async () => {
+  it('are reached through a login that is accessible and fits', async () => {
     const { page } = browsing();
     await browsing().open();
     await page.getByRole('heading', { name: 'Log in' }).waitFor();

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { Credentials } from '../../support/service-process.ts';
+import { eventually, found } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
-import { tabTo } from './webui-keyboard.ts';
+import { enter, expectFocus, tabTo } from './webui-keyboard.ts';
 import { useService } from './webui-service.ts';
 
 describe('approvals in the web page', function () {
@@ -14,8 +15,12 @@ describe('approvals in the web page', function () {
     const { client, credentials } = service();
     const pipeline = [{ id: 'chief', uses: 'approval', with: { message, ...fields } }];
     const made = await client.post('/tasks', {
-      ...{ title: `Asks: ${message}`, description: '-', schedule_kind: 'event' },
-      ...{ created_by: credentials.agent_id, payload: { pipeline }, max_retries: 0 },
+      title: `Asks: ${message}`,
+      description: '-',
+      schedule_kind: 'event',
+      created_by: credentials.agent_id,
+      payload: { pipeline },
+      max_retries: 0,
     });
     expect(made.status, made.text).to.equal(201);
     const ran = await client.post(`/tasks/${made.textAt('id')}/run_now`);
@@ -34,8 +39,11 @@ describe('approvals in the web page', function () {
   before(async () => {
     const { client, credentials } = service();
     const made = await client.post('/tasks', {
-      ...{ title: 'Says hello', description: '-', schedule_kind: 'event' },
-      ...{ created_by: credentials.agent_id, payload: { pipeline: [] } },
+      title: 'Says hello',
+      description: '-',
+      schedule_kind: 'event',
+      created_by: credentials.agent_id,
+      payload: { pipeline: [] },
     });
     await client.post(`/tasks/${made.textAt('id')}/run_now?wait=30`);
   });
@@ -45,7 +53,7 @@ describe('approvals in the web page', function () {
     await browsing().logIn(service().credentials);
     const tile = page.locator('a.tile', { hasText: 'To approve' });
     await tile.filter({ hasText: /0$/ }).click();
-    await page.getByText('Nothing waits for approval.').waitFor();
+    await page.getByText('Nothing is waiting for approval.').waitFor();
     await page.locator('.live[data-how=live]').waitFor();
     const run = await ask('Pay the rent?');
     const row = page.getByRole('row', { name: /Pay the rent\?/ });
@@ -57,7 +65,7 @@ describe('approvals in the web page', function () {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Comment').fill('in time');
     await browsing().answer('Approve');
-    await page.getByText('Nothing waits for approval.').waitFor();
+    await page.getByText('Nothing is waiting for approval.').waitFor();
     await page.getByLabel('State').selectOption('approved');
     await row.getByText('in time').waitFor();
     expect(await row.getByRole('button').count()).to.equal(0);
@@ -99,7 +107,7 @@ describe('approvals in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('are decided by their approvers alone', async () => {
+  it('are decided only by their approvers', async () => {
     const { page, complaints } = browsing();
     const approver = await agent('approver', ['tasks:read', 'runs:read']);
     await ask('Named?', { approvers: [approver.agent_id] });
@@ -114,7 +122,7 @@ describe('approvals in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('say by name who may decide and who did, to an agent that may read no other', async () => {
+  it('show the names of their approvers and of the decider, even to an agent that may read no other agent', async () => {
     const { page, complaints } = browsing();
     const reader = await agent('only reads', ['tasks:read', 'runs:read']);
     const namesake = await agent('the treasurer', ['tasks:read']);
@@ -125,7 +133,7 @@ describe('approvals in the web page', function () {
     const { json } = await service().client.get(`/approvals?run_id=${run}`);
     const [{ id }] = json['items'] as [{ readonly id: string }];
     await service().client.post(`/approvals/${id}/approve`, { comment: 'as agreed' });
-    await page.getByText('Nothing waits for approval.').waitFor();
+    await page.getByText('Nothing is waiting for approval.').waitFor();
     await page.getByLabel('State').selectOption('approved');
     await row.getByText(/^admin, /).waitFor();
     await row.getByText('as agreed').waitFor();
@@ -136,7 +144,57 @@ describe('approvals in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it("say in the service's words why they could not be decided", async () => {
+  it("have an address each, which shows another agent's decision as soon as it is made", async () => {
+    const { page, complaints } = browsing();
+    const run = await ask('Alone?');
+    const { client } = service();
+    const id = await found(async () => {
+      const first = (await client.get(`/approvals?run_id=${run}`)).at('items.0.id');
+      return typeof first === 'string' ? first : null;
+    });
+    await page.clock.install();
+    await browsing().logIn(service().credentials, `approvals/${id}`);
+    await page.getByRole('heading', { level: 1, name: 'Alone?' }).waitFor();
+    await page.locator('.live[data-how=live]').waitFor();
+    // While its clock stands still, the view does not read again by itself.
+    await page.clock.pauseAt(Date.now() + 1000);
+    expect((await client.post(`/approvals/${id}/approve`, { comment: 'yes' })).status).to.equal(
+      200,
+    );
+    const state = page.locator('.view-head .state', { hasText: 'approved' });
+    await eventually(async () => {
+      await page.clock.runFor(10);
+      return (await state.count()) === 1;
+    });
+    await page.getByRole('definition').filter({ hasText: 'yes' }).waitFor();
+    expect(await page.getByRole('button', { name: /Alone/ }).count()).to.equal(0);
+    await page.getByRole('link', { name: run.slice(0, 8) }).click();
+    await page.getByRole('heading', { level: 1, name: /^Run of/ }).waitFor();
+    await browsing().goTo(`approvals/${run}`);
+    await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+    expect(complaints.filter((each) => !each.includes('404'))).to.deep.equal([]);
+  });
+
+  it('return the focus to the question if another agent decides while the dialog is open', async () => {
+    const { page, complaints } = browsing();
+    const run = await ask('Already done?');
+    const { client } = service();
+    const id = await found(async () => {
+      const first = (await client.get(`/approvals?run_id=${run}`)).at('items.0.id');
+      return typeof first === 'string' ? first : null;
+    });
+    await browsing().logIn(service().credentials, `approvals/${id}`);
+    await page.locator('.live[data-how=live]').waitFor();
+    await enter(page, 'Approve: Already done? (chief)');
+    await expectFocus(page, 'Comment');
+    expect((await client.post(`/approvals/${id}/reject`)).status).to.equal(200);
+    await page.locator('.view-head .state', { hasText: 'rejected' }).waitFor();
+    await page.keyboard.press('Escape');
+    await expectFocus(page, 'Asks: Already done?');
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it("show the service's message if they could not be decided", async () => {
     const { page } = browsing();
     const chief = await agent('chief', ['tasks:read', 'runs:read', 'approvals:write']);
     const run = await ask('Too late?');

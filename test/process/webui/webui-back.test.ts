@@ -3,7 +3,7 @@ import { eventually } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
-/** Two pages of the list, and more than a screen each. */
+/** Enough for two pages of the list, each longer than the screen. */
 const TASKS = 80;
 
 describe('going back on the web page', function () {
@@ -17,8 +17,12 @@ describe('going back on the web page', function () {
     const { client, credentials } = service();
     for (let n = 0; n < TASKS; n += 1) {
       const { status, text } = await client.post('/tasks', {
-        ...{ title: `Listed ${n}`, description: 'x', created_by: credentials.agent_id },
-        ...{ schedule_kind: 'event', schedule_expr: 'never.published', payload: { pipeline: [] } },
+        title: `Listed ${n}`,
+        description: 'x',
+        created_by: credentials.agent_id,
+        schedule_kind: 'event',
+        schedule_expr: `never.published.${n}`,
+        payload: { pipeline: [] },
       });
       expect(status, text).to.equal(201);
     }
@@ -26,7 +30,7 @@ describe('going back on the web page', function () {
 
   const scrolled = (): Promise<number> => browsing().page.evaluate<number>('scrollY');
 
-  it('brings back the page of a list, its filters and where it was scrolled to', async () => {
+  it('restores the page of a list, its filters and its scroll position', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'tasks');
     await page.getByLabel('Status', { exact: true }).selectOption('active');
@@ -57,7 +61,27 @@ describe('going back on the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('opens a page of a list by its address alone', async () => {
+  it('does not undo a navigation that follows before the view has put its filters into the address', async () => {
+    const { page } = browsing();
+    await browsing().logIn(service().credentials, 'workers');
+    // The effects of the first view run between the second navigation and its event.
+    await page.evaluate(`new Promise((resolve) => {
+      const { requestAnimationFrame: frame, setTimeout: timer } = window;
+      const effects = [];
+      window.requestAnimationFrame = (effect) => effects.push(effect);
+      window.setTimeout = (act, delay) => (delay === undefined ? act() : timer(act, delay));
+      addEventListener('hashchange', () => {
+        location.hash = '#/agents';
+        for (const effect of effects) effect();
+        Object.assign(window, { requestAnimationFrame: frame, setTimeout: timer });
+        resolve();
+      }, { once: true });
+      location.hash = '#/approvals';
+    })`);
+    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor({ timeout: 5000 });
+  });
+
+  it('opens a page of a list from its address alone', async () => {
     const { page } = browsing();
     await browsing().logIn(service().credentials, 'tasks');
     await page.getByRole('button', { name: 'Next', exact: true }).click();
@@ -75,7 +99,69 @@ describe('going back on the web page', function () {
     await page.getByText('page 1').waitFor();
   });
 
-  it('brings back what was typed into a form and not sent', async () => {
+  const rows = (): Promise<number> => browsing().page.locator('tbody tr').count();
+
+  it('restores the pages that a person had read of an audit, a history and a list of topics', async () => {
+    const { page, complaints } = browsing();
+    const { client, credentials } = service();
+    const made = await client.post('/tasks', {
+      title: 'Often changed',
+      description: 'x',
+      created_by: credentials.agent_id,
+      schedule_kind: 'event',
+      schedule_expr: 'never.published',
+      payload: { pipeline: [] },
+    });
+    const id = made.textAt('id');
+    for (let n = 1; n <= 51; n += 1) await client.put(`/tasks/${id}`, { priority: 1 + (n % 9) });
+    const leave = async (): Promise<void> => {
+      await browsing().goTo('approvals');
+      await page.getByRole('heading', { level: 1, name: 'Approvals' }).waitFor();
+      await page.goBack();
+    };
+    await browsing().logIn(credentials, 'audit');
+    await page.getByRole('button', { name: 'Older' }).click();
+    await eventually(async () => (await rows()) >= 100);
+    await leave();
+    await eventually(async () => (await rows()) >= 100);
+    await browsing().goTo(`tasks/${id}?tab=history`);
+    await page.getByRole('button', { name: 'Later events' }).click();
+    await eventually(async () => (await rows()) === 52);
+    await leave();
+    await eventually(async () => (await rows()) === 52);
+    await browsing().goTo('events');
+    await page.getByRole('button', { name: 'Next', exact: true }).click();
+    await page.getByText('page 2').waitFor();
+    await leave();
+    await page.getByText('page 2').waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('restores the question about an instant, which has an address', async () => {
+    const { page, complaints } = browsing();
+    const { credentials, client } = service();
+    const { json } = await client.get('/tasks?limit=1');
+    const [{ id = '' } = {}] = json['items'] as readonly { readonly id?: string }[];
+    await browsing().logIn(credentials, `tasks/${id}?tab=calendar&by=year`);
+    const instant = page.getByLabel('At', { exact: true });
+    const answer = page.locator('.state', { hasText: 'not in schedule' });
+    await instant.fill('2026-03-01T09:30');
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await answer.waitFor();
+    await page.getByRole('button', { name: 'Previous year' }).click();
+    await page.waitForURL(/explain=.*&date=\d{4}-\d\d-01/);
+    await browsing().goTo('approvals');
+    await page.getByRole('heading', { level: 1, name: 'Approvals' }).waitFor();
+    await page.goBack();
+    await answer.waitFor();
+    expect(await instant.inputValue()).to.equal('2026-03-01T09:30');
+    const address = page.url().split('#/')[1] ?? '';
+    await browsing().logIn(credentials, address);
+    await answer.waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('restores unsent input of a form', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'tasks/new');
     await page.getByLabel('Title').fill('Half typed');
@@ -95,7 +181,35 @@ describe('going back on the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('brings back no secret that was typed', async () => {
+  it('closes a dialog without an answer, and restores its text when it is opened again', async () => {
+    const { page, complaints } = browsing();
+    const { client, credentials } = service();
+    await client.post('/operations/hold', { reason: 'a look' });
+    await browsing().logIn(credentials, 'runs');
+    await browsing().goTo('events');
+    const dialog = page.getByRole('dialog');
+    const open = (name: string): Promise<void> => page.getByRole('button', { name }).click();
+    await open('Publish test event');
+    await dialog.getByLabel('Topic').fill('half.typed');
+    await page.goBack();
+    await dialog.waitFor({ state: 'detached' });
+    await page.goForward();
+    await open('Publish test event');
+    expect(await dialog.getByLabel('Topic').inputValue()).to.equal('half.typed');
+    await page.keyboard.press('Escape');
+    await open('Publish test event');
+    expect(await dialog.getByLabel('Topic').inputValue()).not.to.equal('half.typed');
+    await page.keyboard.press('Escape');
+    // The button of the banner stays through a navigation.
+    await open('Release …');
+    await page.goBack();
+    await dialog.waitFor({ state: 'detached' });
+    await open('Release …');
+    await browsing().answer('Release');
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('does not restore a secret that was typed', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'secrets/new');
     await page.getByLabel('Name', { exact: true }).fill('shop_key');

@@ -6,7 +6,7 @@ import { requiredProgram } from '../../support/required-program.ts';
 import type { Credentials } from '../../support/service-process.ts';
 
 /** How long one step may take on a busy machine. Milliseconds. */
-export const PATIENCE = 20_000;
+const STEP_TIMEOUT_MS = 20_000;
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -16,16 +16,22 @@ interface AxeFinding {
   readonly targets: string;
 }
 
-/** The findings of axe-core in the page, as JSON. @param rules limits them to these */
-const look = (rules: string): string => `axe.run(document, ${rules}).then(({ violations }) =>
+/** The findings of axe-core in a part of the page, as JSON. */
+const look = (
+  part: string,
+  options: string,
+): string => `axe.run(${part}, ${options}).then(({ violations }) =>
   JSON.stringify(violations.map(({ id, impact, nodes }) => ({ id, impact, targets: nodes.map(({ target, html }) =>
     target + ' ' + html).join(' | ').slice(0, 600) }))))`;
 
-/** Another colour scheme changes nothing but the colours. */
+/** The dark scheme changes only colours, so only the contrast is checked in it. Only violations are collected. */
 const schemes = [
-  ['light', '{}'],
-  ['dark', "{ runOnly: ['color-contrast'] }"],
+  ['light', "{ resultTypes: ['violations'] }"],
+  ['dark', "{ resultTypes: ['violations'], runOnly: ['color-contrast'] }"],
 ] as const;
+
+/** Titles of the dialogs that this process has checked. */
+const checkedDialogs = new Set<string>();
 
 /** A page in the browser that the tests of a file share. */
 export class Browsing {
@@ -37,14 +43,14 @@ export class Browsing {
   constructor(page: Page, address: () => string) {
     this.page = page;
     this.#address = address;
-    page.setDefaultTimeout(PATIENCE);
+    page.setDefaultTimeout(STEP_TIMEOUT_MS);
     page.on('console', (message) => {
       const { url } = message.location();
       if (message.type() === 'error') this.complaints.push(`${message.text()} ${url}`);
     });
     page.on('pageerror', (error) => this.complaints.push(String(error)));
     page.on('dialog', (dialog) => {
-      this.complaints.push(`a dialog of script: ${dialog.message()}`);
+      this.complaints.push(`a script dialog: ${dialog.message()}`);
       void dialog.dismiss();
     });
     page.on('request', (request) => {
@@ -54,7 +60,7 @@ export class Browsing {
     });
   }
 
-  /** Opens the page as somebody who has no session. */
+  /** Opens the page without a session. */
   async open(): Promise<void> {
     await this.page.context().clearCookies();
     await this.page.goto(`${this.#address()}/ext/webui/`);
@@ -63,7 +69,7 @@ export class Browsing {
   async logIn(credentials: Credentials, to = ''): Promise<void> {
     const { page } = this;
     await page.context().clearCookies();
-    // From elsewhere: another fragment of the same address would not load the page.
+    // Navigates from another address, because a change of the fragment alone would not load the page.
     if (page.url() !== 'about:blank') await page.goto('about:blank');
     await page.goto(`${this.#address()}/ext/webui/${to === '' ? '' : `#/${to}`}`);
     await this.fillIn(credentials);
@@ -80,7 +86,7 @@ export class Browsing {
   /** Goes to the view at `#/<view>`. */
   async goTo(view: string): Promise<void> {
     const to = JSON.stringify(`#/${view}`);
-    // Waits until the page has noticed, so that the test sees nothing of the previous view.
+    // Waits until the page has processed the change, so that the test sees nothing of the previous view.
     await this.page.evaluate(`new Promise((resolve) => {
       if (location.hash === ${to}) return resolve();
       addEventListener('hashchange', () => resolve(), { once: true });
@@ -100,29 +106,33 @@ export class Browsing {
     const { page } = this;
     await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
     await page.getByRole('link', { name: 'New task' }).click();
-    await page.getByLabel('Title').fill(title);
+    // The list has a field for titles, too.
+    await page.getByRole('heading', { level: 1, name: 'New task' }).waitFor();
+    await page.getByLabel('Title', { exact: true }).fill(title);
     await page.getByLabel('Pipeline (JSON)').fill(JSON.stringify({ pipeline }));
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
   }
 
-  /** Enters a reason in the open dialog, and presses a button of it. */
+  /** Enters a reason in the open dialog, and presses a button of it. Checks that the dialog is accessible. */
   async answer(action: string, reason = ''): Promise<void> {
     const dialog = this.page.getByRole('dialog');
+    const title = (await dialog.getAttribute('aria-label')) ?? '';
+    if (!checkedDialogs.has(title)) await this.expectAccessible("document.querySelector('dialog')");
+    checkedDialogs.add(title);
     if (reason !== '') await dialog.getByLabel('Why').fill(reason);
     await dialog.getByRole('button', { name: action, exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
   }
 
-  /** Expects no serious finding, in the light and the dark scheme. */
-  async expectAccessible(): Promise<void> {
+  /** Expects no finding, in the light and the dark scheme. @param part of the page, in JavaScript */
+  async expectAccessible(part = 'document'): Promise<void> {
     const { page } = this;
-    await page.evaluate(axe);
-    for (const [colorScheme, rules] of schemes) {
+    if (!(await page.evaluate<boolean>("'axe' in window"))) await page.evaluate(axe);
+    for (const [colorScheme, options] of schemes) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-      const findings = JSON.parse(await page.evaluate<string>(look(rules))) as AxeFinding[];
-      const grave = findings.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-      expect(grave, `${page.url()} ${colorScheme}`).to.deep.equal([]);
+      const findings = JSON.parse(await page.evaluate<string>(look(part, options))) as AxeFinding[];
+      expect(findings, `${page.url()} ${colorScheme}`).to.deep.equal([]);
     }
   }
 
@@ -132,8 +142,22 @@ export class Browsing {
   }
 }
 
+/** Whether this process runs several files of tests, one after another. */
+const isWorker = process.env['MOCHA_WORKER_ID'] !== undefined;
+
+/** The browser of this process; its start takes as long as several tests. */
+let running: Browser | undefined;
+
+async function launched(executablePath: string): Promise<Browser> {
+  if (running?.isConnected() !== true) {
+    running = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  }
+  return running;
+}
+
 /**
- * Called inside a `describe`: one browser for its tests, and a page for each. Skips them without a browser.
+ * Called inside a `describe`: a page for each test, which shares nothing with the others but the browser. Skips the
+ * tests without a browser. A worker of mocha keeps the browser for its next files; the browser ends with the worker.
  * @param options of each page: its time zone, for instance
  */
 export function useBrowser(
@@ -143,10 +167,11 @@ export function useBrowser(
   let browser: Browser | undefined;
   let browsing: Browsing | undefined;
   before(async function () {
-    const executablePath = requiredProgram(this, 'chromium');
-    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+    browser = await launched(requiredProgram(this, 'chromium'));
   });
-  after(() => browser?.close());
+  after(async () => {
+    if (!isWorker) await browser?.close();
+  });
   beforeEach(async () => {
     if (browser === undefined) throw new Error('there is no browser');
     browsing = new Browsing(await browser.newPage(options), address);

@@ -12,13 +12,17 @@ describe('events in the web page', function () {
   async function listen(title: string, topic: string): Promise<void> {
     const { client, credentials } = service();
     const made = await client.post('/tasks', {
-      ...{ title, description: '-', schedule_kind: 'event', schedule_expr: topic },
-      ...{ created_by: credentials.agent_id, payload: { pipeline: [{ uses: 'echo' }] } },
+      title,
+      description: '-',
+      schedule_kind: 'event',
+      schedule_expr: topic,
+      created_by: credentials.agent_id,
+      payload: { pipeline: [{ uses: 'echo' }] },
     });
     expect(made.status, made.text).to.equal(201);
   }
 
-  it('are published as a test, after a preview of the tasks that they trigger', async () => {
+  it('can be published as a test, after a preview of the tasks that they trigger', async () => {
     const { page, complaints } = browsing();
     await listen('Packs parcels', 'orders.*');
     await listen('Writes invoices', 'orders.created');
@@ -57,7 +61,7 @@ describe('events in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('are shown of one topic, which stands in the address, and say when no task listened', async () => {
+  it('are shown for one topic, which is in the address, and say when no task listened', async () => {
     const { page, complaints } = browsing();
     const { client, credentials } = service();
     for (const topic of ['lonely.topic', 'other.topic']) {
@@ -70,15 +74,14 @@ describe('events in the web page', function () {
     await page.getByLabel('Topic', { exact: true }).fill('');
     await page
       .getByRole('row', { name: /other\.topic/ })
-      .getByRole('link')
-      .first()
+      .getByRole('link', { name: 'other.topic' })
       .click();
     await page.getByRole('row', { name: /lonely\.topic/ }).waitFor({ state: 'detached' });
     expect(page.url()).to.match(/#\/events\?topic=other\.topic$/);
     expect(complaints).to.deep.equal([]);
   });
 
-  it('name their source and their tasks to an agent that only reads events', async () => {
+  it('show their source and their tasks to an agent that only reads events', async () => {
     const { page, complaints } = browsing();
     const { client } = service();
     const made = await client.post('/agents', { name: 'listener', scopes: ['events:read'] });
@@ -92,5 +95,40 @@ describe('events in the web page', function () {
     expect(await page.getByRole('button', { name: 'Publish test event' }).count()).to.equal(0);
     expect(await page.getByRole('region', { name: 'Topics' }).count()).to.equal(0);
     expect(complaints).to.deep.equal([]);
+  });
+
+  it('have an address each, however many came after them', async () => {
+    const { page, complaints } = browsing();
+    const { client, credentials } = service();
+    await listen('Weighs parcels', 'parcels.#');
+    const publish = async (weight: number): Promise<string> => {
+      const event = { topic: 'parcels.sent', payload: { weight } };
+      const sent = await client.post('/events', {
+        ...event,
+        source_agent_id: credentials.agent_id,
+      });
+      return sent.textAt('details.event_id');
+    };
+    const first = await publish(1000);
+    for (let weight = 1; weight <= 20; weight += 1) await publish(weight);
+    await browsing().logIn(credentials, `events/${first}`);
+    await page.getByRole('heading', { level: 1, name: 'Event of parcels.sent' }).waitFor();
+    await page.getByRole('region', { name: 'Payload' }).getByText('"weight": 1000').waitFor();
+    await page.getByRole('row', { name: /Weighs parcels succeeded/ }).waitFor();
+    await page.getByRole('link', { name: 'All runs of the event' }).click();
+    await page
+      .getByRole('row', { name: /Weighs parcels/ })
+      .getByRole('link')
+      .first()
+      .click();
+    // The way back, from the run.
+    await page.getByRole('link', { name: 'parcels.sent', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Event of parcels.sent' }).waitFor();
+    await page.getByRole('link', { name: 'parcels.sent', exact: true }).click();
+    await page.getByText('page 1').waitFor();
+    expect(await page.locator(`a[href="#/events/${first}"]`).count()).to.equal(0);
+    await browsing().goTo(`events/${credentials.agent_id}`);
+    await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
+    expect(complaints.filter((each) => !each.includes('404'))).to.deep.equal([]);
   });
 });

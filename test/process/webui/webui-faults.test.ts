@@ -111,7 +111,7 @@ describe('the web page, when things go wrong', function () {
     const run = made[0]?.[1] ?? '';
     await browsing().goTo(`runs/${run}`);
     await page.getByRole('region', { name: 'Error' }).getByText(markup).waitFor();
-    // One stream does not exist, and tokens expire meanwhile. The browser logs both.
+    // One stream does not exist, and tokens expire in the meantime. The browser logs both.
     expect(complaints.filter((each) => !/ 40[14] /.test(each))).to.deep.equal([]);
   });
 
@@ -226,7 +226,6 @@ describe('the web page, when things go wrong', function () {
     await browsing().goTo('tasks');
     await page.getByRole('button', { name: 'Try again' }).waitFor();
     service = await start({ SVC_PORT: port });
-    await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText(/^\d+ tasks?/).waitFor();
     await page.getByText('The service does not respond.').waitFor({ state: 'hidden' });
     await browsing().goTo('overview');

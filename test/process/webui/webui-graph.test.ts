@@ -10,8 +10,12 @@ describe('the graph of steps in the web page', function () {
 
   async function task(pipeline: readonly object[]): Promise<string> {
     const made = await service().client.post('/tasks', {
-      ...{ title: 'Of many ways', description: '-', schedule_kind: 'event', max_retries: 0 },
-      ...{ created_by: service().credentials.agent_id, payload: { pipeline } },
+      title: 'Of many ways',
+      description: '-',
+      schedule_kind: 'event',
+      max_retries: 0,
+      created_by: service().credentials.agent_id,
+      payload: { pipeline },
     });
     expect(made.status, made.text).to.equal(201);
     return made.textAt('id');
@@ -28,7 +32,7 @@ describe('the graph of steps in the web page', function () {
     return place;
   };
 
-  it('shows what comes after what, and what has become of each step in a run', async () => {
+  it('shows the order of steps, and the state of each step in a run', async () => {
     const { page, complaints } = browsing();
     const id = await task([
       { id: 'load', uses: 'echo' },
@@ -79,7 +83,7 @@ describe('the graph of steps in the web page', function () {
     });
     await service().client.post(`/tasks/${id}/cancel`);
     await state('check', 'did not end');
-    // The run keeps the steps that it began with.
+    // The run keeps the steps that it started with.
     await page.reload();
     await state('send', 'did not end');
     expect(await graph().locator('.box').count()).to.equal(7);

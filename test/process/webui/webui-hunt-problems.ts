@@ -4,17 +4,17 @@ import { RawServer } from '../../support/raw-server.ts';
 import { eventually } from '../../support/signals.ts';
 
 /** Tasks created at once. */
-const AT_ONCE = 50;
+const CONCURRENT_CREATIONS = 50;
 /** Longer than the test. Seconds. */
 const ENDLESS = 900;
-/** Of a key: it must not be over before the key is there. Milliseconds. */
+/** The lifetime of a key and a secret, which must not end before they are created. Milliseconds. */
 const EXPIRES_AFTER = 3000;
 /** Much longer than a short step, even on a busy machine. Seconds. */
-const SLOW = 2;
-/** A step is only called slow against so many runs of its task. */
+const SLOW_STEP_SECONDS = 2;
+/** A step is only called slow if its task has had this many runs. */
 const USUAL_RUNS = 5;
 
-/** Causes problems in a service, as its admin. Each is over when it can be read. */
+/** Causes problems in a service, as its admin. Each method resolves once the problem can be read. */
 export class Problems {
   readonly #client: ApiClient;
   readonly #admin: string;
@@ -25,10 +25,13 @@ export class Problems {
     this.#admin = admin;
   }
 
-  /** Tasks among which the others hide. */
+  /** Many healthy tasks, among which the others hide. */
   async quietTasks(many: number): Promise<void> {
-    for (let n = 0; n < many; n += AT_ONCE) {
-      const some = Array.from({ length: Math.min(AT_ONCE, many - n) }, (_, each) => n + each);
+    for (let n = 0; n < many; n += CONCURRENT_CREATIONS) {
+      const some = Array.from(
+        { length: Math.min(CONCURRENT_CREATIONS, many - n) },
+        (_, each) => n + each,
+      );
       await Promise.all(some.map((each) => this.#task(`Quiet task ${each}`, { uses: 'echo' })));
     }
   }
@@ -56,10 +59,12 @@ export class Problems {
     await this.#until(`/runs?task_id=${id}&state=queued`, 'total', 1);
   }
 
-  /** A schedule of two fires: the run of the first does not end, so that the other is skipped. */
+  /** A schedule of two fires. The run of the first does not end, so the other is skipped. */
   async skippingSchedule(): Promise<void> {
     const id = await this.#task('Copy the archive', sleep(ENDLESS), {
-      ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *', max_runs: 2 },
+      schedule_kind: 'cron',
+      schedule_expr: '* * * * * *',
+      max_runs: 2,
       overlap_policy: 'skip',
     });
     await this.#until(`/runs?task_id=${id}&state=skipped`, 'total', 1);
@@ -69,7 +74,7 @@ export class Problems {
   async slowStep(): Promise<void> {
     const id = await this.#task('Close the books', sleep('${params.seconds}'));
     for (let n = 0; n < USUAL_RUNS; n += 1) await this.#runToItsEnd(id, { seconds: 0.01 });
-    await this.#runToItsEnd(id, { seconds: SLOW });
+    await this.#runToItsEnd(id, { seconds: SLOW_STEP_SECONDS });
   }
 
   /** A worker that registers and is not heard of again. */
@@ -93,7 +98,7 @@ export class Problems {
     expect(this.#receiver.requests).to.have.length(2);
   }
 
-  /** An API key that is refused since it has expired. */
+  /** An API key that is rejected because it has expired. */
   async expiredKey(): Promise<void> {
     const agent = await this.#agent({ name: 'night-shift' });
     const expires_at = new Date(Date.now() + EXPIRES_AFTER).toISOString();
@@ -102,7 +107,21 @@ export class Problems {
     await eventually(async () => (await key.get(`/agents/${agent}`)).status === 401);
   }
 
-  /** As many agents as the namespace may have. */
+  /** A secret that has expired, and the task that uses it. */
+  async expiredSecret(): Promise<void> {
+    const expires_at = new Date(Date.now() + EXPIRES_AFTER).toISOString();
+    const set = { value: 'hush', allow_hosts: ['bank.example'], expires_at };
+    expect((await this.#client.put('/secrets/BANK_TOKEN', set)).status).to.equal(201);
+    const headers = { authorization: 'Bearer ${secrets.BANK_TOKEN}' };
+    const request = { uses: 'http.request', with: { url: 'https://bank.example/', headers } };
+    await this.#task('Pay the rent', request);
+    await eventually(async () => {
+      const until = new Date().toISOString();
+      return (await this.#client.get(`/secrets?until=${until}`)).at('total') === 1;
+    });
+  }
+
+  /** Adds as many agents as the namespace may have. */
   async usedUpQuota(limit: number): Promise<void> {
     for (;;) {
       const { quotas } = (await this.#client.get('/namespaces/default/usage')).json;
@@ -127,8 +146,12 @@ export class Problems {
 
   async #task(title: string, step: object, fields: object = {}): Promise<string> {
     const made = await this.#post('/tasks', {
-      ...{ title, description: '-', schedule_kind: 'event', schedule_expr: 'never.published' },
-      ...{ created_by: this.#admin, max_retries: 0 },
+      title,
+      description: '-',
+      schedule_kind: 'event',
+      schedule_expr: 'never.published',
+      created_by: this.#admin,
+      max_retries: 0,
       payload: {
         pipeline: [
           { id: 'prepare', uses: 'echo' },

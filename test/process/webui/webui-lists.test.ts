@@ -12,13 +12,17 @@ describe('a list of the web page', function () {
 
   async function makeTask(title: string): Promise<void> {
     const { status, text } = await service().client.post('/tasks', {
-      ...{ title, description: 'Listed', created_by: service().credentials.agent_id },
-      ...{ schedule_kind: 'event', schedule_expr: 'never.published', payload: { pipeline: [] } },
+      title,
+      description: 'Listed',
+      created_by: service().credentials.agent_id,
+      schedule_kind: 'event',
+      schedule_expr: 'never.published',
+      payload: { pipeline: [] },
     });
     expect(status, text).to.equal(201);
   }
 
-  /** Opens the list of tasks with a clock that stands still, once the list is there. */
+  /** Opens the list of tasks, and stops the clock once the list is shown. */
   async function openTasks(): Promise<void> {
     const { page } = browsing();
     await page.clock.install();
@@ -26,7 +30,7 @@ describe('a list of the web page', function () {
     await page.locator('.live[data-how=live]').waitFor();
   }
 
-  it('shows what others add, by itself', async () => {
+  it('updates itself when others add something', async () => {
     const { page, complaints } = browsing();
     await openTasks();
     await makeTask('Added meanwhile');
@@ -36,14 +40,19 @@ describe('a list of the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('stands still while it is paused, and says so', async () => {
+  it('does not change while it is paused, and says so', async () => {
     const { page } = browsing();
+    await makeTask('Seen before the pause');
     await openTasks();
+    await page
+      .getByRole('row', { name: /Seen before the pause/ })
+      .getByText('none yet')
+      .waitFor();
     await page.getByRole('button', { name: 'Pause updates' }).click();
     await page.locator('.live[data-how=paused]').waitFor();
     let reads = 0;
     page.on('request', (request) => {
-      if (request.url().includes('/tasks?')) reads += 1;
+      if (/\/tasks(\/outcomes)?\?/.test(request.url())) reads += 1;
     });
     await makeTask('Added in the pause');
     await page.clock.runFor(BEAT);
@@ -97,6 +106,36 @@ describe('a list of the web page', function () {
     await page.getByRole('link', { name: 'Added beside a selection' }).waitFor();
   });
 
+  it('keeps a relative time while it is selected', async () => {
+    const { page } = browsing();
+    await makeTask('Has a time');
+    await openTasks();
+    await page.getByRole('link', { name: 'Has a time' }).click();
+    await page
+      .getByRole('definition')
+      .getByText(/^now|\d+ s ago$/)
+      .last()
+      .waitFor();
+    const times = `[...document.querySelectorAll('dd .soft time')]`;
+    const select = `getSelection().selectAllChildren(${times}.at(-1)); String(getSelection())`;
+    const selected = await page.evaluate<string>(select);
+    expect(selected).to.match(/^now$|ago$/);
+    // Other changes of the page do not touch it either.
+    const { client } = service();
+    const id = new URL(page.url()).hash.split('/').at(-1) ?? '';
+    const live = page.locator('.live[data-how=live]');
+    await live.waitFor();
+    expect((await client.post(`/tasks/${id}/run_now?wait=20`)).status).to.equal(200);
+    const looked = page.waitForResponse('**/operations');
+    await page.clock.runFor(2 * BEAT);
+    await (await looked).finished();
+    await page.clock.runFor(10);
+    expect(await page.evaluate<string>('String(getSelection())')).to.equal(selected);
+    await page.evaluate('getSelection().removeAllRanges()');
+    await page.clock.runFor(2000);
+    expect(await page.evaluate<string>(`${times}.at(-1).textContent`)).not.to.equal(selected);
+  });
+
   it('of streams is read again only on request, because each read is recorded', async () => {
     const { page } = browsing();
     await page.clock.install();
@@ -113,7 +152,7 @@ describe('a list of the web page', function () {
     await read;
   });
 
-  it('finds tasks and failed runs, of which one or many are retried', async () => {
+  it('finds tasks and failed runs, and retries one or many of them', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials);
     await browsing().create('Bound to fail', [
@@ -126,7 +165,7 @@ describe('a list of the web page', function () {
     await page.getByRole('navigation').getByRole('link', { name: 'Tasks' }).click();
     await page.getByLabel('Search in titles').fill('bound to');
     await page.getByText('1 task', { exact: true }).waitFor();
-    expect(page.url()).to.include('search=bound+to');
+    await page.waitForURL(/search=bound\+to/);
     await page.getByRole('link', { name: 'Bound to fail' }).waitFor();
     await browsing().expectAccessible();
     await page.getByRole('navigation').getByRole('link', { name: 'Overview' }).click();

@@ -19,7 +19,7 @@ describe('the web page, live', function () {
     const gone = new Promise<void>((resolve) => (letGo = resolve));
     await browsing().page.route(address, async (route) => {
       await gone;
-      // A view that was left takes no response.
+      // A view that was left ignores the response.
       await route.continue().catch(() => {});
     });
     return letGo;
@@ -37,15 +37,15 @@ describe('the web page, live', function () {
   });
 
   describe('of the overview', () => {
-    /** Creates a task of which one run sleeps, and one more waits per published event. @returns its path */
+    /** Creates a task with one sleeping run at a time. Each further event adds a waiting run. @returns its path */
     async function makeSleeper(topic: string): Promise<string> {
       const { json, text, status } = await service().client.post('/tasks', {
-        ...{ title: `Sleeps on ${topic}`, description: 'One at a time', concurrency_key: topic },
-        ...{
-          schedule_kind: 'event',
-          schedule_expr: topic,
-          created_by: service().credentials.agent_id,
-        },
+        title: `Sleeps on ${topic}`,
+        description: 'One at a time',
+        concurrency_key: topic,
+        schedule_kind: 'event',
+        schedule_expr: topic,
+        created_by: service().credentials.agent_id,
         payload: { pipeline: [{ uses: 'sleep', with: { seconds: 600 }, timeout_seconds: 900 }] },
       });
       expect(status, text).to.equal(201);
@@ -126,12 +126,12 @@ describe('the web page, live', function () {
 
   it("keeps a task's next fire and the changes of others up to date", async () => {
     const { json } = await service().client.post('/tasks', {
-      ...{ title: 'Fires and is changed', description: 'Each second', payload: { pipeline: [] } },
-      ...{
-        schedule_kind: 'cron',
-        schedule_expr: '* * * * * *',
-        created_by: service().credentials.agent_id,
-      },
+      title: 'Fires and is changed',
+      description: 'Each second',
+      payload: { pipeline: [] },
+      schedule_kind: 'cron',
+      schedule_expr: '* * * * * *',
+      created_by: service().credentials.agent_id,
     });
     const path = `/tasks/${String(json['id'])}`;
     const { page } = browsing();
@@ -140,18 +140,21 @@ describe('the web page, live', function () {
     const first = await next.getAttribute('datetime');
     await next.and(page.locator(`:not([datetime="${first}"])`)).waitFor();
     await service().client.post(`${path}/pause`);
-    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await page.getByRole('button', { name: 'Resume', exact: true }).waitFor();
     await browsing().goTo(`${path.slice(1)}?tab=history`);
     await page.getByRole('row', { name: /TaskPaused/ }).waitFor();
     await service().client.post(`${path}/cancel`);
     await page.locator('.view-head .state', { hasText: 'canceled' }).waitFor();
   });
 
-  it('reads a run of many steps once at a time, and its latest state', async () => {
+  it('reads a run of many steps in one request at a time, up to its latest state', async () => {
     const { client, credentials } = service();
     const made = await client.post('/tasks', {
-      ...{ title: 'Of many steps', description: 'Waits', created_by: credentials.agent_id },
-      ...{ schedule_kind: 'event', schedule_expr: 'many.steps' },
+      title: 'Of many steps',
+      description: 'Waits',
+      created_by: credentials.agent_id,
+      schedule_kind: 'event',
+      schedule_expr: 'many.steps',
       payload: { pipeline: [{ uses: 'sleep', with: { seconds: 600 }, timeout_seconds: 900 }] },
     });
     const task = `/tasks/${String(made.json['id'])}`;

@@ -11,15 +11,18 @@ describe('the log of a run in the web page', function () {
   async function run(pipeline: readonly object[]): Promise<string> {
     const { client, credentials } = service();
     const made = await client.post('/tasks', {
-      ...{ title: 'Says a lot', description: '-', schedule_kind: 'event' },
-      ...{ created_by: credentials.agent_id, payload: { pipeline } },
+      title: 'Says a lot',
+      description: '-',
+      schedule_kind: 'event',
+      created_by: credentials.agent_id,
+      payload: { pipeline },
     });
     expect(made.status, made.text).to.equal(201);
     const ran = await client.post(`/tasks/${made.textAt('id')}/run_now`);
     return ran.textAt('details.run_id');
   }
 
-  it('grows while the run goes on', async () => {
+  it('grows while the run is in progress', async () => {
     const { page, complaints } = browsing();
     const { client, credentials } = service();
     const next = { uses: 'wait.event', with: { topic: 'log.next' } };
@@ -38,7 +41,7 @@ describe('the log of a run in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it("shows a worker's lines and progress as soon as it sends them", async () => {
+  it("shows a worker's lines and progress as soon as they are sent", async () => {
     const { page, complaints } = browsing();
     const { client, credentials } = service();
     const tools = [{ name: 'films.cut', description: 'Cuts films', schema: {} }];
@@ -61,6 +64,41 @@ describe('the log of a run in the web page', function () {
     await progress.and(page.locator('[value="0.25"]')).waitFor();
     expect(await page.locator('.view-head .state').textContent()).to.equal('waiting');
     await browsing().expectAccessible();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('shows the lines of all parts of a parallel group', async () => {
+    const { page, complaints } = browsing();
+    const say = (id: string) => ({ id, uses: 'log', with: { message: `said by ${id}` } });
+    const id = await run([say('alone'), { id: 'both', parallel: [say('left'), say('right')] }]);
+    await browsing().logIn(service().credentials, `runs/${id}?step=both`);
+    const log = page.getByRole('log', { name: 'Log' });
+    await log.getByText('said by left').waitFor();
+    await log.getByText('said by right').waitFor();
+    await log.locator('code', { hasText: 'right' }).waitFor();
+    expect(await log.getByText('said by alone').count()).to.equal(0);
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('assigns a line to the attempt that its step records, although clocks differ', async () => {
+    const { page, complaints } = browsing();
+    const id = await run([{ id: 'say', uses: 'log', with: { message: 'from the first' } }]);
+    await page.route(`**/runs/${id}`, async (route) => {
+      const response = await route.fetch();
+      const shown = (await response.json()) as {
+        readonly attempts: readonly { readonly started_at: string }[];
+        readonly steps: readonly { readonly started_at: string }[];
+      };
+      // The clock of the worker of the first attempt was ahead.
+      const attempts = shown.attempts.flatMap((first) => [
+        first,
+        { ...first, attempt: 2, started_at: shown.steps[0]?.started_at ?? first.started_at },
+      ]);
+      await route.fulfill({ response, json: { ...shown, attempts } });
+    });
+    await browsing().logIn(service().credentials, `runs/${id}`);
+    const line = page.getByRole('log').getByRole('listitem').filter({ hasText: 'from the first' });
+    await line.getByText('attempt 1').waitFor();
     expect(complaints).to.deep.equal([]);
   });
 });

@@ -64,8 +64,12 @@ describe('the web page, for operators and auditors', function () {
       const { projections } = (await (await route.fetch()).json()) as { projections: object[] };
       const first = [{ key: 'a-key', difference: 'different', fields: ['title'] }];
       const comparison = {
-        ...{ documents_before: 1, documents_after: 1, compared: 1, different: 1 },
-        ...{ complete: true, first },
+        documents_before: 1,
+        documents_after: 1,
+        compared: 1,
+        different: 1,
+        complete: true,
+        first,
       };
       const rebuild = { version: 2, state: 'ready', progress: 1, detail: null, comparison };
       const [view, ...others] = projections;
@@ -94,7 +98,7 @@ describe('the web page, for operators and auditors', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  /** Writes an event into the log, beside the service, whose data does not fit its schema. */
+  /** Writes an event whose data does not fit its schema into the log, bypassing the service. */
   async function poison(stream: string): Promise<void> {
     const telemetry = createTelemetry({ level: 'silent' });
     const store = await openSqliteEventStore({
@@ -224,7 +228,7 @@ describe('the web page, for operators and auditors', function () {
       .first()
       .waitFor();
     await page.getByLabel('Search').fill('AgentRegistered');
-    // Who was registered has a name too.
+    // A registered agent has a name too.
     await page.getByRole('row', { name: /admin done AgentRegistered only an auditor/ }).waitFor();
     await page.getByLabel('Search').fill('');
     await page.getByLabel('Who (name or ID)').fill('only an aud');
@@ -289,6 +293,10 @@ describe('the web page, for operators and auditors', function () {
       });
       await browsing().logIn(service().credentials, `agents/${String(json['id'])}`);
       await page.getByText('Nothing was sent.').waitFor();
+      await page.getByRole('button', { name: 'New webhook secret …' }).click();
+      await browsing().answer('Create the secret', 'the old one leaked');
+      await page.getByText('The new secret of the webhook of told.').waitFor();
+      await page.getByRole('button', { name: 'I have saved it' }).click();
       await page.getByRole('button', { name: 'Send a test message' }).click();
       await browsing().answer('Send', 'a try');
       const sent = page.getByRole('row', { name: /webhook.test/ });
@@ -306,6 +314,9 @@ describe('the web page, for operators and auditors', function () {
       await sent.getByRole('button', { name: 'Send again' }).click();
       await browsing().answer('Send');
       await sent.first().waitFor();
+      await browsing().goTo('agents');
+      await page.getByRole('link', { name: 'Messages sent twice' }).click();
+      await page.getByRole('row', { name: /told webhook.test/ }).waitFor();
       await browsing().goTo('agents');
       await page.getByLabel('Name').fill('tol');
       await page.getByRole('link', { name: 'told' }).waitFor();

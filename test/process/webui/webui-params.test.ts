@@ -45,13 +45,13 @@ describe('the params of a run, in the web page', function () {
   };
   const isShown = (page: Page): Promise<void> =>
     page.getByRole('heading', { level: 1, name: 'Run of' }).waitFor();
-  /** The params of the task's latest run, as it was given them. */
+  /** The params that the task's latest run was given. */
   const latest = async (path: string): Promise<unknown> => {
     const { client } = service();
     return (await client.get(`/task/${path.slice('tasks/'.length)}/latest`)).at('params');
   };
 
-  it('are asked for by a form of their schema, and shown with the run', async () => {
+  it('are entered in a form made from their schema, and shown with the run', async () => {
     const { page, complaints } = browsing();
     const path = await open({});
     const dialog = await openDialog(page);
@@ -59,7 +59,7 @@ describe('the params of a run, in the web page', function () {
     expect(await dialog.getByLabel('limit').inputValue()).to.equal('10');
     await browsing().expectAccessible();
     await dialog.getByRole('button', { name: 'Run', exact: true }).click();
-    await dialog.getByText('shop must be given').waitFor();
+    await dialog.getByText('shop is required').waitFor();
     await dialog.getByLabel('Shop').fill('https://shop.example');
     await dialog.getByLabel('rate').fill('0.5');
     await dialog.getByLabel('dry').selectOption('yes');
@@ -74,7 +74,7 @@ describe('the params of a run, in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('that the service refuses are named in the dialog, which stays open', async () => {
+  it('that the service rejects are named in the dialog, which stays open', async () => {
     const { page } = browsing();
     const path = await open({});
     const dialog = await openDialog(page);

@@ -48,13 +48,31 @@ describe('agents, secrets and namespaces in the web page', function () {
     await browsing().answer('Create the secret', 'first one');
     const secret = await page.locator('.once code').textContent();
     await browsing().expectAccessible();
-    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('button', { name: 'I have saved it' }).click();
     expect(await page.getByText(secret ?? '').count()).to.equal(0);
     const id = page.url().split('/').at(-1)?.split('?')[0] ?? '';
     const { status } = await service()
       .process.client()
       .post('/agents/auth/token', { agent_id: id, agent_secret: secret });
     expect(status).to.equal(200);
+    for (const [name, days] of [
+      ['soon', 7],
+      ['later', 60],
+    ] as const) {
+      const expires_at = new Date(Date.now() + days * 86_400_000).toISOString();
+      const made = await service().client.post(`/agents/${id}/keys`, { name, expires_at });
+      expect(made.status, made.text).to.equal(201);
+    }
+    await page.getByRole('link', { name: 'Agents', exact: true }).click();
+    await page.getByRole('link', { name: 'Keys by expiry' }).click();
+    await page.getByRole('row', { name: /^later reporter/ }).waitFor();
+    await page.getByLabel('Expire').selectOption('within 30 days');
+    await page.getByRole('row', { name: /^later/ }).waitFor({ state: 'detached' });
+    await page
+      .getByRole('row', { name: /^soon reporter/ })
+      .getByRole('link')
+      .click();
+    await heading(page, 'reporter');
     expect(complaints.filter((each) => !each.includes('400'))).to.deep.equal([]);
   });
 
@@ -80,7 +98,7 @@ describe('agents, secrets and namespaces in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('shows an agent without other scopes itself, and lets it create, copy and revoke a key', async () => {
+  it('shows an agent without scopes itself, and lets it create, copy and revoke a key', async () => {
     const { page, complaints } = browsing();
     const self = await agent('on its own', ['tasks:read', 'runs:read']);
     const origin = new URL(service().process.address).origin;
@@ -110,7 +128,7 @@ describe('agents, secrets and namespaces in the web page', function () {
     expect((await user.get('/tasks')).status).to.equal(200);
     expect((await user.get('/runs')).status).to.equal(403);
     await browsing().expectAccessible();
-    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('button', { name: 'I have saved it' }).click();
     const row = page.getByRole('row', { name: /deployment.*tasks:read.*in 29 days/ });
     await row.waitFor();
     await page.getByRole('row', { name: /deployment.*(now|ago)/ }).waitFor();
@@ -123,7 +141,7 @@ describe('agents, secrets and namespaces in the web page', function () {
     expect(refused).to.deep.equal([]);
   });
 
-  it('sets a secret with the keyboard only, and shows its value nowhere', async () => {
+  it('sets a secret with the keyboard only, and never shows its value', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(await agent('keeper', ['secrets:write']), 'secrets');
     await page.getByText('No secrets.').waitFor();
@@ -134,12 +152,16 @@ describe('agents, secrets and namespaces in the web page', function () {
     await page.keyboard.type('API_TOKEN');
     await tabTo(page, 'Value');
     await page.keyboard.type('open sesame 4711');
-    await tabTo(page, 'Sent to (hosts, one a line)');
+    await tabTo(page, 'May be sent to (one host per line)');
     await page.keyboard.type('api.example.com:443');
+    await tabTo(page, 'Expires');
+    await page.keyboard.type('30');
     await tabTo(page, 'Set');
     await page.keyboard.press('Enter');
     await heading(page, 'Secrets');
-    await page.getByRole('row', { name: /API_TOKEN 1 api\.example\.com:443/ }).waitFor();
+    await page
+      .getByRole('row', { name: /API_TOKEN 1 api\.example\.com:443 .*in 29 days/ })
+      .waitFor();
     expect(await page.content()).not.to.contain('sesame');
     expect(complaints).to.deep.equal([]);
   });
@@ -147,19 +169,34 @@ describe('agents, secrets and namespaces in the web page', function () {
   it('replaces a secret, limits it to tasks, and deletes it', async () => {
     const { page, complaints } = browsing();
     const { client, credentials } = service();
-    await client.put('/secrets/OTHER_TOKEN', { value: 'first', allow_hosts: ['a.example'] });
+    const expires_at = new Date(Date.now() + 3 * 86_400_000).toISOString();
+    await client.put('/secrets/OTHER_TOKEN', {
+      value: 'first',
+      allow_hosts: ['a.example'],
+      expires_at,
+    });
+    const headers = { token: '${secrets.OTHER_TOKEN}' };
+    const step = { uses: 'http.request', with: { url: 'https://a.example/', headers } };
     const task = await client.post('/tasks', {
-      ...{ title: 'May use it', description: '-', schedule_kind: 'event' },
-      ...{ created_by: credentials.agent_id, payload: { pipeline: [{ uses: 'echo' }] } },
+      title: 'May use it',
+      description: '-',
+      schedule_kind: 'event',
+      created_by: credentials.agent_id,
+      payload: { pipeline: [step] },
     });
     expect(task.status, task.text).to.equal(201);
     await browsing().logIn(credentials, 'secrets');
     const row = page.getByRole('row', { name: /OTHER_TOKEN/ });
-    await row.getByText('never').waitFor();
+    await row.filter({ hasText: /soon\s*in 2 days\s*never/ }).waitFor();
     await browsing().expectAccessible();
     await row.getByRole('link', { name: 'Replace OTHER_TOKEN' }).click();
     await heading(page, 'Replace OTHER_TOKEN');
-    const hosts = page.getByLabel('Sent to (hosts, one a line)');
+    const using = page.locator('section', { hasText: 'Tasks that use it' });
+    await using.getByRole('link', { name: 'May use it' }).waitFor();
+    // The form does not offer its lifetime, so it shows the instant.
+    expect(await page.getByLabel('Expires').inputValue()).to.equal('at');
+    await page.getByLabel('At', { exact: true }).fill('2020-01-01T00:00:00');
+    const hosts = page.getByLabel('May be sent to (one host per line)');
     expect(await hosts.inputValue()).to.equal('a.example');
     await hosts.fill('https://a.example/path');
     await page.getByLabel('Value').fill('second');
@@ -172,6 +209,9 @@ describe('agents, secrets and namespaces in the web page', function () {
     await page.locator('#field-allow-hosts[aria-invalid=true]').waitFor();
     await hosts.fill('');
     await page.getByRole('button', { name: 'Replace' }).click();
+    await page.getByText('must be in the future').waitFor();
+    await page.getByLabel('Expires').selectOption('');
+    await page.getByRole('button', { name: 'Replace' }).click();
     await row.filter({ hasText: 'nowhere' }).getByRole('link', { name: 'May use it' }).waitFor();
     await row.getByRole('cell', { name: '2', exact: true }).waitFor();
     await row.getByRole('button', { name: 'Delete OTHER_TOKEN' }).click();
@@ -181,18 +221,22 @@ describe('agents, secrets and namespaces in the web page', function () {
     expect(complaints.filter((each) => !each.includes('400'))).to.deep.equal([]);
   });
 
-  it('offers a reader of secrets no change, and rotates the key for an admin', async () => {
+  it('offers no changes to a reader of secrets, and rotates the key for an admin', async () => {
     const { page, complaints } = browsing();
     await service().client.put('/secrets/READ_ONLY', { value: 'x' });
     await browsing().logIn(await agent('only a reader', ['secrets:read']), 'secrets');
     await page.getByRole('row', { name: /READ_ONLY/ }).waitFor();
+    await page.getByRole('link', { name: 'READ_ONLY' }).click();
+    await heading(page, 'READ_ONLY');
+    expect(await page.getByRole('button', { name: 'Replace' }).count()).to.equal(0);
+    await page.goBack();
     expect(await page.getByRole('button', { name: /Delete|Rotate/ }).count()).to.equal(0);
     expect(await page.getByRole('link', { name: /Replace|New secret/ }).count()).to.equal(0);
     await browsing().open();
     await browsing().logIn(service().credentials, 'secrets');
     await page.getByRole('button', { name: 'Rotate the key …' }).click();
     await browsing().answer('Rotate', 'yearly');
-    await page.getByText('All secrets are encrypted with the present key.').waitFor();
+    await page.getByText('All secrets are now encrypted with the present key.').waitFor();
     expect(complaints).to.deep.equal([]);
   });
 

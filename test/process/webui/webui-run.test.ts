@@ -18,9 +18,14 @@ describe('a run in two panes, in the web page', function () {
   /** Creates an event task that nobody triggers. @returns its id */
   async function task(pipeline: readonly object[], fields: object = {}): Promise<string> {
     const made = await service().client.post('/tasks', {
-      ...{ title: 'Ship an order', description: '-', schedule_kind: 'event', max_retries: 0 },
-      ...{ schedule_expr: 'never.published', created_by: service().credentials.agent_id },
-      ...{ payload: { pipeline }, ...fields },
+      title: 'Ship an order',
+      description: '-',
+      schedule_kind: 'event',
+      max_retries: 0,
+      schedule_expr: 'never.published',
+      created_by: service().credentials.agent_id,
+      payload: { pipeline },
+      ...fields,
     });
     expect(made.status, made.text).to.equal(201);
     return made.textAt('id');
@@ -41,7 +46,7 @@ describe('a run in two panes, in the web page', function () {
   const ends = (how: string): Promise<void> =>
     browsing().page.locator('.view-head .state', { hasText: how }).waitFor();
 
-  it('draws what a retry reuses as reused, and leads to the run that it is from', async () => {
+  it('marks reused results of a retry, and links to the run that they are from', async () => {
     const { page, complaints } = browsing();
     const id = await task([
       { id: 'load', uses: 'echo', with: { rows: [1, 2] } },
@@ -49,7 +54,7 @@ describe('a run in two panes, in the web page', function () {
     ]);
     const failed = await run(id);
     await browsing().logIn(service().credentials, `runs/${failed}`);
-    // The step that failed is chosen.
+    // The failed step is chosen at first.
     await inPane('Error of print').getByText('no paper').waitFor();
     await page.getByRole('button', { name: 'Retry from the failed step' }).click();
     await page.getByText(`retried run ${failed}`).waitFor();
@@ -98,12 +103,14 @@ describe('a run in two panes, in the web page', function () {
     server.release();
     await row('left').locator('.bar.good').waitFor();
     await state('both', 'waiting');
-    await service().client.post(`/tasks/${id}/cancel`);
+    await page.getByRole('button', { name: 'Cancel the run' }).click();
+    await browsing().answer('Cancel the run', 'the order is void');
     await state('send', 'did not end');
+    await ends('canceled');
     expect(complaints).to.deep.equal([]);
   });
 
-  it('opens at the step and the drawing of its address, and shows what went in and came out', async () => {
+  it('opens at the step and the view in its address, with the input and output of the step', async () => {
     const { page, complaints } = browsing();
     const fields = {
       payload: {
@@ -117,7 +124,7 @@ describe('a run in two panes, in the web page', function () {
     const done = await run(await task([], fields), 20, { params: { shop: 'south' } });
     await browsing().logIn(service().credentials, `runs/${done}?step=count&view=graph`);
     await inPane('Input of count').getByText('"found": "south"').waitFor();
-    await page.getByText('proven by its hash').waitFor();
+    await page.getByText('verified by its hash').waitFor();
     await inPane('Result of count').getByText('"found": "south"').waitFor();
     const graph = page.getByRole('region', { name: 'Graph of steps' });
     await graph.getByRole('link', { name: 'load' }).click();
@@ -133,7 +140,7 @@ describe('a run in two panes, in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('shows what a step made of a large payload of the event that triggered it', async () => {
+  it('shows the input of a step that reads a large payload of the triggering event', async () => {
     const { page } = browsing();
     const fields = { schedule_expr: 'orders.paid' };
     const pipeline = [{ id: 'load', uses: 'echo', with: { of: '${event.payload.order}' } }];
@@ -152,7 +159,7 @@ describe('a run in two panes, in the web page', function () {
       .click();
     await row('load').getByRole('link').click();
     await inPane('Input of load').getByText('"of": "zx-81"').waitFor();
-    await page.getByText('proven by its hash').waitFor();
+    await page.getByText('verified by its hash').waitFor();
   });
 
   it('filters its log by step, attempt and text, and saves it', async () => {
@@ -179,6 +186,11 @@ describe('a run in two panes, in the web page', function () {
     await page.getByRole('button', { name: 'Download the log' }).click();
     const saved = readFileSync(await (await saving).path(), 'utf8');
     expect(saved).to.match(/^\S+Z info attempt=1 first: paper is loaded\n$/);
+    await page.waitForURL(/[?&]find=PAPER/);
+    await page.reload();
+    await log.getByText('paper is loaded').waitFor();
+    expect(await page.getByLabel('Search the log').inputValue()).to.equal('PAPER');
+    expect(await page.getByLabel('Attempt', { exact: true }).inputValue()).to.equal('1');
     await row('print').getByRole('link').click();
     await log.getByText('No lines.').waitFor();
     await inPane('Attempts of print').getByRole('row').nth(2).waitFor();
@@ -193,14 +205,14 @@ describe('a run in two panes, in the web page', function () {
     await ends('failed');
   }
 
-  it('says what a queued run waits for: the hold, with who, since when and why', async () => {
+  it('says that a queued run waits for the hold, and who ordered it, when and why', async () => {
     const { page, complaints } = browsing();
     const id = await task([{ id: 'load', uses: 'echo' }]);
     const { client, credentials } = service();
     await client.post('/operations/hold', { reason: 'the disk is full' });
     const queued = await run(id, 0, { params: {} });
     await browsing().logIn(credentials, `runs/${queued}`);
-    const why = page.locator('section', { hasText: 'Why it does not go on' });
+    const why = page.locator('section', { hasText: 'Why it is blocked' });
     await why.getByText('The service is on hold').waitFor();
     await why.getByText('the disk is full').waitFor();
     await why.getByText('Ordered by').waitFor();
@@ -212,6 +224,29 @@ describe('a run in two panes, in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('says that a queued run without an obstacle will start as soon as a worker takes it', async () => {
+    const { page, complaints } = browsing();
+    const id = await task([{ id: 'load', uses: 'echo' }]);
+    const { client, credentials } = service();
+    await client.post('/operations/hold', { reason: 'so that it stays in the queue' });
+    const queued = await run(id, 0, { params: {} });
+    await page.route('**/explain*', async (route) => {
+      const response = await route.fetch();
+      const explained = (await response.json()) as object;
+      return route.fulfill({ response, json: { ...explained, waits_for: [] } });
+    });
+    await browsing().logIn(credentials, `runs/${queued}`);
+    const why = page.locator('section', { hasText: 'Why it has not started' });
+    await why.getByText('It will start as soon as a worker takes it.').waitFor();
+    await browsing().expectAccessible();
+    await page.unroute('**/explain*');
+    await page.locator('section', { hasText: 'Why it is blocked' }).waitFor();
+    await client.post('/operations/release', {});
+    await ends('succeeded');
+    await why.waitFor({ state: 'detached' });
+    expect(complaints).to.deep.equal([]);
+  });
+
   it('names the run that holds the key for which it waits', async () => {
     const { page } = browsing();
     const fields = { concurrency_key: 'printer', concurrency_limit: 1 };
@@ -219,7 +254,7 @@ describe('a run in two panes, in the web page', function () {
     const holder = await run(id, 0);
     const waiter = await run(id, 0);
     await browsing().logIn(service().credentials, `runs/${waiter}`);
-    const why = page.locator('section', { hasText: 'Why it does not go on' });
+    const why = page.locator('section', { hasText: 'Why it is blocked' });
     await why.getByText('the concurrency key printer: 1 of 1 in use').waitFor();
     await why.getByRole('link', { name: holder.slice(0, 8) }).waitFor();
     await service().client.post(`/tasks/${id}/cancel`);
@@ -252,7 +287,7 @@ describe('a run in two panes, in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('is copied as curl and as svc, with the params that it was given', async () => {
+  it('is copied as curl and svc commands with its params, and run again with others', async () => {
     const { page, complaints } = browsing();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const id = await task([{ id: 'load', uses: 'echo' }]);
@@ -266,6 +301,11 @@ describe('a run in two panes, in the web page', function () {
     const copied = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(copied).to.equal(`svc tasks run ${id} --params '{"shop":"the baker'\\''s"}'`);
     await browsing().expectAccessible();
+    await page.getByRole('button', { name: 'Run again …' }).click();
+    await page.getByRole('dialog').getByLabel('Params (JSON)').fill('{"shop": "the butcher\'s"}');
+    await browsing().answer('Run', 'more meat');
+    await inPane('Params').getByText("the butcher's").waitFor();
+    await page.locator('q', { hasText: 'more meat' }).waitFor();
     expect(complaints).to.deep.equal([]);
   });
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
+import { eventually } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
@@ -12,10 +13,21 @@ describe('the list of runs in the web page', function () {
   const browsing = useBrowser(() => service().process.address);
 
   /** Creates an event task. @returns its id */
-  async function task(title: string, pipeline: readonly object[], topic = 'never.published') {
+  async function task(
+    title: string,
+    pipeline: readonly object[],
+    topic = 'never.published',
+    fields: object = {},
+  ) {
     const made = await service().client.post('/tasks', {
-      ...{ title, description: '-', schedule_kind: 'event', schedule_expr: topic },
-      ...{ created_by: service().credentials.agent_id, payload: { pipeline }, max_retries: 0 },
+      title,
+      description: '-',
+      schedule_kind: 'event',
+      schedule_expr: topic,
+      created_by: service().credentials.agent_id,
+      payload: { pipeline },
+      max_retries: 0,
+      ...fields,
     });
     expect(made.status, made.text).to.equal(201);
     return made.textAt('id');
@@ -55,7 +67,7 @@ describe('the list of runs in the web page', function () {
     await listed(counted).waitFor({ state: 'detached' });
     await listed(printed).waitFor();
     await search('run id', 'x');
-    await page.getByText('A run id begins with 4 or more of 0-9, a-f and -.').waitFor();
+    await page.getByText('Enter at least 4 characters of a run id: 0-9, a-f and -.').waitFor();
     await search('error', 'PAPER IN TRAY');
     await listed(printed).waitFor();
     expect(new URL(page.url()).hash).to.equal('#/runs?by=error&q=PAPER+IN+TRAY');
@@ -81,7 +93,7 @@ describe('the list of runs in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('has quick ranges, and a span of choice', async () => {
+  it('has quick ranges and a custom span', async () => {
     const { page, complaints } = browsing();
     const id = await run(await task('Ran just now', [{ uses: 'echo' }]));
     await browsing().logIn(service().credentials, 'runs');
@@ -99,6 +111,58 @@ describe('the list of runs in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('lists the runs with an error, names the error, and sends commands only to those runs', async () => {
+    const { page, complaints } = browsing();
+    const { client } = service();
+    const ids = await task('Orders', failing('order ${params.n} is unknown'));
+    const [one, two] = [await run(ids, { n: 1 }), await run(ids, { n: 2 })];
+    const other = await run(await task('Labels', failing('no glue')));
+    const pipeline = [{ uses: 'fail', with: { message: '${params.message}' } }];
+    const patient = await task('Patient', pipeline, 'never.published', {
+      max_retries: 1,
+      backoff_strategy: 'fixed',
+      retry_delay_seconds: 3600,
+    });
+    const waiting = await run(patient, { message: 'order 3 is unknown' }, 0);
+    const unconcerned = await run(patient, { message: 'no string' }, 0);
+    const stateOf = async (id: string): Promise<unknown> =>
+      (await client.get(`/runs/${id}`)).at('state');
+    await eventually(async () => (await stateOf(waiting)) === 'retrying');
+    await eventually(async () => (await stateOf(unconcerned)) === 'retrying');
+    await browsing().logIn(service().credentials);
+    const group = page.getByRole('row', { name: /order <n> is unknown/ });
+    await group.getByRole('link', { name: '2', exact: true }).click();
+    const chip = page.getByRole('button', { name: 'error “order <n> is unknown”, remove' });
+    await chip.waitFor();
+    await listed(one).waitFor();
+    await listed(two).waitFor();
+    expect(await listed(other).count()).to.equal(0);
+    expect(page.url()).to.match(/error_group=[0-9a-f]{16}/);
+    await page.reload();
+    await chip.waitFor();
+    await browsing().expectAccessible();
+    await page.getByRole('button', { name: 'Retry failed runs …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(/only error “order <n> is unknown”/).waitFor();
+    await dialog.getByLabel('At most').press('Enter');
+    await dialog.getByText('2 would be retried').waitFor();
+    await browsing().answer('Retry 2 runs', 'they are known now');
+    await page.getByText('2 runs are retried').waitFor();
+    expect((await client.get(`/runs/${other}`)).at('retried_by')).to.equal(null);
+    await page.getByLabel('State', { exact: true }).selectOption('');
+    await listed(waiting).waitFor();
+    await page.getByRole('button', { name: 'Cancel unfinished runs …' }).click();
+    await dialog.getByLabel('At most').press('Enter');
+    await dialog.getByText(/1 would be canceled/).waitFor();
+    await browsing().answer('Cancel 1 run', 'no longer needed');
+    await eventually(async () => (await stateOf(waiting)) === 'canceled');
+    expect(await stateOf(unconcerned)).to.equal('retrying');
+    await chip.click();
+    await listed(other).waitFor();
+    expect(page.url()).not.to.include('error_group');
+    expect(complaints).to.deep.equal([]);
+  });
+
   it('shows new runs by itself', async () => {
     const { page, complaints } = browsing();
     const id = await task('Comes later', [{ uses: 'echo' }]);
@@ -111,7 +175,7 @@ describe('the list of runs in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('retries and cancels what is ticked, and says first how many those are', async () => {
+  it('retries and cancels the ticked runs, after showing their number', async () => {
     const { page, complaints } = browsing();
     const id = await task('Breaks', failing('no ink'));
     const [one, two, three] = [await run(id), await run(id), await run(id)];
@@ -138,7 +202,66 @@ describe('the list of runs in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('cancels all unfinished runs that its filters leave, and no others', async () => {
+  it('offers commands for all matching runs only while a search by task has found one task', async () => {
+    const { page, complaints } = browsing();
+    const one = await task('Weighs parcels', failing('no scales'));
+    const failed = await run(one);
+    await task('Weighs letters', failing('no scales'));
+    await browsing().logIn(service().credentials, 'runs');
+    const retry = page.getByRole('button', { name: 'Retry failed runs …' });
+    const cancel = page.getByRole('button', { name: 'Cancel unfinished runs …' });
+    const expectNone = async (): Promise<void> => {
+      expect(await retry.count()).to.equal(0);
+      expect(await cancel.count()).to.equal(0);
+    };
+    await retry.waitFor();
+    await cancel.waitFor();
+    await search('task', 'weighs nothing');
+    await page.getByText('No task has that in its title.').waitFor();
+    await expectNone();
+    await search('task', 'weighs');
+    await page.getByText('Choose a task to see its runs.').waitFor();
+    await expectNone();
+    await search('run id', 'x');
+    await page.getByText('Enter at least 4 characters of a run id').waitFor();
+    await page.getByText('No run matches.').waitFor();
+    await expectNone();
+    await search('task', 'weighs p');
+    await listed(failed).waitFor();
+    await retry.click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Retry runs of Weighs parcels').waitFor();
+    await dialog.getByLabel('At most').press('Enter');
+    await dialog.getByText('1 would be retried').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel', exact: true }).click();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('offers no commands for all matching runs until the list for the present filters was read', async () => {
+    const { page } = browsing();
+    const id = await task('Seals letters', failing('no wax'));
+    const failed = await run(id);
+    const retry = page.getByRole('button', { name: 'Retry failed runs …' });
+    const refuse = { status: 503, json: { error: 'unavailable', message: 'starting' } };
+    const refused = '**/tasks?*search=seals*';
+    await page.route(refused, (route) => route.fulfill(refuse));
+    await browsing().logIn(service().credentials, 'runs');
+    await listed(failed).waitFor();
+    await retry.waitFor();
+    const asked = page.waitForResponse(refused);
+    await search('task', 'seals');
+    // The runs of all tasks are still shown.
+    await asked;
+    await retry.waitFor({ state: 'detached' });
+    await page.getByLabel(`Tick run ${failed.slice(0, 8)}`).check();
+    await page.getByRole('button', { name: 'Retry 1 ticked run …' }).waitFor();
+    await page.unroute(refused);
+    await page.getByText(/^of Seals letters/).waitFor();
+    await page.getByLabel(`Tick run ${failed.slice(0, 8)}`).uncheck();
+    await retry.waitFor();
+  });
+
+  it('cancels all unfinished runs that match its filters, and no others', async () => {
     const { page, complaints } = browsing();
     const waits = [{ uses: 'wait.event', with: { topic: 'go.never' } }];
     const id = await task('Waits long', waits);
@@ -146,6 +269,8 @@ describe('the list of runs in the web page', function () {
       await run(id, { shop: 'in the north' }, 0),
       await run(id, { shop: 'in the south' }, 0),
     ];
+    const { client } = service();
+    expect((await client.post('/namespaces', { name: 'branch' })).status).to.equal(201);
     await browsing().logIn(service().credentials, `runs?task_id=${id}`);
     await page
       .getByRole('row', { name: /waiting/ })
@@ -160,8 +285,14 @@ describe('the list of runs in the web page', function () {
     await dialog.getByText('1 would be canceled').waitFor();
     await browsing().answer('Cancel 1 run', 'not needed');
     await page.getByRole('row', { name: /canceled/ }).waitFor();
-    const { client } = service();
     expect((await client.get(`/runs/${north}`)).at('state')).to.equal('canceled');
+    await search('input', 'the south');
+    await listed(south).waitFor();
+    await page.getByLabel('Namespace', { exact: true }).selectOption('branch');
+    await listed(south).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Cancel unfinished runs …' }).click();
+    await dialog.getByLabel('At most').press('Enter');
+    await dialog.getByText('0 would be canceled').waitFor();
     expect((await client.get(`/runs/${south}`)).at('state')).to.equal('waiting');
     await client.post(`/tasks/${id}/cancel`);
     expect(complaints).to.deep.equal([]);

@@ -1,28 +1,37 @@
 import { expect } from 'chai';
-import { eventually } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
+import { overwrite, tabTo } from './webui-keyboard.ts';
 import { useService } from './webui-service.ts';
 
-describe('the search and the keys of the web page', function () {
+describe('the search and the keyboard shortcuts of the web page', function () {
   this.timeout(120_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
   let run: string;
+  let failed: string;
 
   before(async () => {
     const { client, credentials } = service();
-    for (const title of ['Send the invoices', 'Send the reminders']) {
+    const runOf = async (title: string, step: object, params: object = {}): Promise<string> => {
       const made = await client.post('/tasks', {
-        ...{ title, description: 'sought', created_by: credentials.agent_id },
-        ...{ schedule_kind: 'event', schedule_expr: 'never.published' },
-        payload: { pipeline: [{ uses: 'echo' }] },
+        title,
+        description: 'sought',
+        created_by: credentials.agent_id,
+        max_retries: 0,
+        schedule_kind: 'event',
+        schedule_expr: 'never.published',
+        payload: { pipeline: [step] },
       });
-      const ran = await client.post(`/tasks/${made.textAt('id')}/run_now?wait=20`);
-      if (title.endsWith('invoices')) run = ran.textAt('details.run_id');
-    }
+      const ran = await client.post(`/tasks/${made.textAt('id')}/run_now?wait=20`, { params });
+      return ran.textAt('details.run_id');
+    };
+    const message = 'tray 7 is empty';
+    failed = await runOf('Print', { uses: 'fail', with: { message } }, { letter: 'Näslund-77' });
+    run = await runOf('Send the invoices', { uses: 'echo' });
+    await runOf('Send the reminders', { uses: 'echo' });
   });
 
-  it('finds tasks, runs, agents, views and actions, by keyboard alone', async () => {
+  it('find tasks, runs, agents, views and actions, by keyboard alone', async () => {
     const { page, complaints } = browsing();
     const { keyboard } = page;
     await browsing().logIn(service().credentials);
@@ -35,7 +44,10 @@ describe('the search and the keys of the web page', function () {
     };
     await search('the invo');
     await dialog.getByRole('group', { name: 'Tasks' }).getByText('Send the invoices').waitFor();
-    await dialog.getByRole('group', { name: 'Runs' }).getByText(run.slice(0, 8)).waitFor();
+    await dialog
+      .getByRole('group', { name: 'Runs', exact: true })
+      .getByText(run.slice(0, 8))
+      .waitFor();
     await browsing().expectAccessible();
     await keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Send the invoices' }).waitFor();
@@ -46,7 +58,7 @@ describe('the search and the keys of the web page', function () {
     await keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Run of Send the invoices' }).waitFor();
     await search(run.slice(0, 20));
-    await dialog.getByRole('group', { name: 'Runs' }).getByRole('option').waitFor();
+    await dialog.getByRole('group', { name: 'Runs', exact: true }).getByRole('option').waitFor();
     await keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     await search('admin');
@@ -55,7 +67,7 @@ describe('the search and the keys of the web page', function () {
     await page.getByRole('heading', { level: 1, name: 'admin' }).waitFor();
     await search('workers');
     await dialog.getByRole('group', { name: 'Views' }).getByText('Workers').waitFor();
-    await eventually(async () => (await page.locator('[role=option]').count()) === 1);
+    await dialog.getByText('1 result', { exact: true }).waitFor();
     await keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Workers' }).waitFor();
     await search('hold');
@@ -69,7 +81,50 @@ describe('the search and the keys of the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('offers nothing that the agent may not do', async () => {
+  it('find errors and owners, and offer to search runs by error, input and event', async () => {
+    const { page, complaints } = browsing();
+    const { keyboard } = page;
+    await browsing().logIn(service().credentials);
+    const dialog = page.getByRole('dialog', { name: 'Search' });
+    const listed = page.getByRole('link', { name: failed.slice(0, 8), exact: true });
+    const search = async (words: string): Promise<void> => {
+      await keyboard.press('Control+K');
+      await dialog.waitFor();
+      await keyboard.type(words);
+    };
+    const choose = async (group: string, option: RegExp): Promise<void> => {
+      await dialog
+        .getByRole('group', { name: group })
+        .getByRole('option', { name: option })
+        .click();
+    };
+    await search('EMPTY tray');
+    await dialog.getByRole('group', { name: 'Errors' }).getByText('1 run in 24 h').waitFor();
+    await browsing().expectAccessible();
+    await keyboard.press('Enter');
+    await listed.waitFor();
+    await page.getByRole('button', { name: 'error “tray <n> is empty”, remove' }).waitFor();
+    await search('7 is empt');
+    await choose('Search runs', /in the error/);
+    await listed.waitFor();
+    expect(new URL(page.url()).hash).to.equal('#/runs?by=error&q=7+is+empt');
+    await search('näslund');
+    await dialog.getByText('Nothing is called “näslund”.').waitFor();
+    await keyboard.press('ArrowDown');
+    await dialog.getByRole('option', { selected: true }).getByText('in the input').waitFor();
+    await keyboard.press('Enter');
+    await page.waitForURL(/by=input&q=n%C3%A4slund$/);
+    await listed.waitFor();
+    await search('00000000-0000-7000-8000-000000000000');
+    await choose('Search runs', /in the event id/);
+    await page.getByText('No run matches.').waitFor();
+    await search('admin');
+    await choose('Owners', /Tasks of admin/);
+    await page.getByRole('button', { name: 'owned by admin, remove' }).waitFor();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('offer nothing that the agent may not do', async () => {
     const { page } = browsing();
     const { client } = service();
     const made = await client.post('/agents', { name: 'looker', scopes: ['runs:read'] });
@@ -84,7 +139,7 @@ describe('the search and the keys of the web page', function () {
     }
   });
 
-  it('moves in lists, opens rows, goes to the search of the view, and shows the keys', async () => {
+  it('move in lists, open rows, go to the search field of the view, and show the shortcuts', async () => {
     const { page, complaints } = browsing();
     const { keyboard } = page;
     await browsing().logIn(service().credentials, 'tasks');
@@ -93,28 +148,31 @@ describe('the search and the keys of the web page', function () {
       page.evaluate<string>('document.activeElement.textContent.trim()');
     await keyboard.press('j');
     expect(await focused()).to.equal('Send the reminders');
-    await keyboard.press('j');
-    expect(await focused()).to.equal('Send the invoices');
-    await keyboard.press('j');
-    expect(await focused()).to.equal('Send the invoices');
-    await keyboard.press('k');
-    expect(await focused()).to.equal('Send the reminders');
+    for (const title of ['Send the invoices', 'Print', 'Print']) {
+      await keyboard.press('j');
+      expect(await focused()).to.equal(title);
+    }
+    for (const title of ['Send the invoices', 'Send the reminders']) {
+      await keyboard.press('k');
+      expect(await focused()).to.equal(title);
+    }
     await keyboard.press('/');
     await keyboard.type('jk/?');
     expect(await page.getByRole('searchbox', { name: 'Search in titles' }).inputValue()).to.equal(
       'jk/?',
     );
-    await page.getByRole('searchbox', { name: 'Search in titles' }).fill('reminders');
+    await overwrite(page, 'reminders');
     await page.getByText('1 task', { exact: true }).waitFor();
-    await page.getByRole('searchbox', { name: 'Search in titles' }).blur();
-    await keyboard.press('j');
+    await keyboard.press('Enter');
+    expect(await focused()).to.equal('Send the reminders');
     await keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Send the reminders' }).waitFor();
     await keyboard.press('?');
-    const keys = page.getByRole('dialog', { name: 'Keys' });
+    const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
     await keys.getByText('next row of a list').waitFor();
     await browsing().expectAccessible();
-    await keys.getByLabel('Single keys').uncheck();
+    await tabTo(page, 'Shortcuts of a single key');
+    await keyboard.press('Space');
     await keyboard.press('Escape');
     await keys.waitFor({ state: 'detached' });
     await keyboard.press('?');

@@ -33,7 +33,7 @@ describe('a session of the web page', () => {
   });
   const browsing = useBrowser(() => service.address);
 
-  it('begins at the identity provider, and survives a reload and a restart until its end', async () => {
+  it('starts at the identity provider, and survives a reload and a restart until it ends', async () => {
     const { page, complaints } = browsing();
     await page.goto(`${service.address}/ext/webui/#/runs?state=failed`);
     await page.getByRole('link', { name: 'Log in with your account' }).click();
@@ -69,7 +69,7 @@ describe('a session of the web page', () => {
     expect(others).to.deep.equal([]);
   });
 
-  it('begins with a secret too, and is gone with its agent', async () => {
+  it('can start with a secret too, and ends when its agent is removed', async () => {
     const { page } = browsing();
     await browsing().logIn(credentialsIn(directory.path), 'tasks');
     await page.reload();
@@ -82,7 +82,7 @@ describe('a session of the web page', () => {
     await browsing().expectAccessible();
   });
 
-  it('does not begin for a person without any scope, who is told why', async () => {
+  it('does not start for a person without any scope, who is told why', async () => {
     const { page } = browsing();
     await page.goto(`${service.address}/auth/oidc/login`);
     await page.getByLabel('Account').fill('eve');

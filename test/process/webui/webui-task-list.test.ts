@@ -10,8 +10,12 @@ describe('the list of tasks of the web page', function () {
   /** @returns its id */
   async function makeTask(title: string, fields: object = {}): Promise<string> {
     const made = await service().client.post('/tasks', {
-      ...{ title, description: 'Listed', created_by: service().credentials.agent_id },
-      ...{ schedule_kind: 'cron', schedule_expr: '0 5 1 1 *', payload: { pipeline: [] } },
+      title,
+      description: 'Listed',
+      created_by: service().credentials.agent_id,
+      schedule_kind: 'cron',
+      schedule_expr: '0 5 1 1 *',
+      payload: { pipeline: [] },
       ...fields,
     });
     expect(made.status, made.text).to.equal(201);
@@ -23,7 +27,7 @@ describe('the list of tasks of the web page', function () {
   const statusOf = async (id: string): Promise<unknown> =>
     (await service().client.get(`/tasks/${id}`)).at('status');
 
-  it('shows in each row how the last runs ended, how long they take, and what is wrong', async () => {
+  it('shows in each row how the last runs ended, how long they take, and any problem', async () => {
     const { page, complaints } = browsing();
     const failing = await makeTask('Without paper', {
       payload: { pipeline: [{ uses: 'fail', with: { message: 'no paper' } }] },
@@ -39,6 +43,8 @@ describe('the list of tasks of the web page', function () {
     const row = page.getByRole('row', { name: /Without paper/ });
     await row.getByRole('group', { name: 'Last 2 runs, 2 failed' }).waitFor();
     await row.getByText('failing, 2 in a row').waitFor();
+    await row.getByRole('cell', { name: 'admin', exact: true }).waitFor();
+    await row.getByRole('cell', { name: /^[\d.]+ m?s$/ }).waitFor();
     await row.getByText('at 05:00, on day 1').or(row.getByText(/05:00/)).first().waitFor();
     await row.getByText(/^in \d+ days$/).waitFor();
     await page
@@ -48,10 +54,12 @@ describe('the list of tasks of the web page', function () {
     // One request for all rows.
     expect(requests[0]).to.include(failing).and.to.include(fine);
     await browsing().expectAccessible();
+    await row.getByRole('link', { name: 'failed' }).first().click();
+    await page.getByRole('heading', { level: 1, name: 'Run of Without paper' }).waitFor();
     expect(complaints).to.deep.equal([]);
   });
 
-  it('is sorted by its heads and narrowed by chips, which can be saved as a view', async () => {
+  it('is sorted by its headings and filtered by chips, which can be saved as a view', async () => {
     const { page, complaints } = browsing();
     await makeTask('Zebra', { tags: ['animals'] });
     await makeTask('Ant', { tags: ['animals'] });
@@ -83,7 +91,43 @@ describe('the list of tasks of the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('commands only the tasks that are ticked, after it has said how many', async () => {
+  it('is sorted by health, p95 and owner over all its pages', async () => {
+    const { page, complaints } = browsing();
+    const tags = ['many'];
+    const pipelineOf = (uses: string, arguments_: object) => ({
+      tags,
+      max_retries: 0,
+      payload: { pipeline: [{ uses, with: arguments_ }] },
+    });
+    const made = await service().client.post('/agents', { name: 'Aaron', scopes: ['tasks:write'] });
+    await makeTask('Of Aaron', { tags, created_by: made.textAt('id') });
+    await run(await makeTask('Broken long ago', pipelineOf('fail', { message: 'no ink' })));
+    await run(await makeTask('Slow', pipelineOf('sleep', { seconds: 0.4 })));
+    await Promise.all(Array.from({ length: 25 }, (_, n) => makeTask(`Idle ${n}`, { tags })));
+    await browsing().logIn(service().credentials, 'tasks?tag=many');
+    await page.getByText('28 tasks, page 1').waitFor();
+    const first = page.locator('tbody tr').first();
+    const sort = (name: string) => page.getByRole('button', { name: `Sort by ${name}` }).click();
+    // All three are on the second page of the newest tasks.
+    expect(await page.getByRole('link', { name: /^(Broken|Slow|Of Aaron)/ }).count()).to.equal(0);
+    await sort('health');
+    await first.getByText('Broken long ago').waitFor();
+    await first.getByText('failing').waitFor();
+    expect(page.url()).to.include('sort=health');
+    await page.getByRole('button', { name: 'sorted by health, worst first, remove' }).waitFor();
+    await sort('p95');
+    await first.getByText('Slow').waitFor();
+    await sort('owner');
+    await first.getByText('Of Aaron').waitFor();
+    await page.getByRole('button', { name: 'Next', exact: true }).click();
+    await page.getByText('28 tasks, page 2').waitFor();
+    await page.reload();
+    await page.getByRole('link', { name: 'Broken long ago' }).waitFor();
+    await browsing().expectAccessible();
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('sends commands only to ticked tasks, after showing their number', async () => {
     const { page, complaints } = browsing();
     const tag = { tags: ['bulk'] };
     const [one, two, three] = [
@@ -145,5 +189,52 @@ describe('the list of tasks of the web page', function () {
       ...['canceled', 'active', 'active'],
     ]);
     expect(complaints).to.deep.equal([]);
+  });
+
+  it('sends a command that some tasks refused again only to those tasks', async () => {
+    const { page } = browsing();
+    const tag = { tags: ['partly'] };
+    const ids = [await makeTask('Partly one', tag), await makeTask('Partly two', tag)];
+    const refusing = await makeTask('Partly three', tag);
+    await browsing().logIn(service().credentials, 'tasks?tag=partly');
+    const commands = (): string[] => sent.map((path) => path.split('/').at(-2) ?? '').toSorted();
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname.endsWith('/run_now')) sent.push(pathname);
+    });
+    const refuse = { status: 409, json: { error: 'conflict', message: 'it is being moved' } };
+    await page.route(`**/tasks/${refusing}/run_now`, (route) => route.fulfill(refuse));
+    const dialog = page.getByRole('dialog');
+    const run = async (count: string): Promise<void> => {
+      await page.getByRole('button', { name: 'Run …', exact: true }).click();
+      await dialog.getByRole('button', { name: 'Preview' }).click();
+      await dialog.getByRole('button', { name: `Run ${count}` }).click();
+    };
+    await page.getByRole('checkbox', { name: 'Select all tasks of this page' }).check();
+    await run('3 tasks');
+    await dialog.getByText('2 of 3 tasks done. Partly three: it is being moved').waitFor();
+    expect(commands()).to.deep.equal([...ids, refusing].toSorted());
+    expect(await dialog.getByRole('button', { name: 'Run', exact: true }).isDisabled()).to.equal(
+      true,
+    );
+    await browsing().expectAccessible();
+    sent.length = 0;
+    await dialog.getByRole('button', { name: 'Preview' }).click();
+    const again = dialog.getByRole('button', { name: 'Run 1 task' });
+    await again.waitFor();
+    expect(await dialog.getByText('Partly one').count()).to.equal(0);
+    await again.click();
+    await dialog.getByText('0 of 1 task done. Partly three: it is being moved').waitFor();
+    expect(commands()).to.deep.equal([refusing]);
+    // Only the tasks that refused stay selected.
+    await dialog.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await page.getByText('1 task selected').waitFor();
+    await page.unroute(`**/tasks/${refusing}/run_now`);
+    sent.length = 0;
+    await run('1 task');
+    await dialog.waitFor({ state: 'detached' });
+    expect(commands()).to.deep.equal([refusing]);
+    await page.getByText('1 task selected').waitFor({ state: 'detached' });
   });
 });

@@ -18,8 +18,12 @@ describe('the page of a task', function () {
   /** @returns its id */
   async function makeTask(title: string, fields: object = {}): Promise<string> {
     const made = await service().client.post('/tasks', {
-      ...{ title, description: 'Looked at', created_by: service().credentials.agent_id },
-      ...{ schedule_kind: 'cron', schedule_expr: yearly, payload: { pipeline: [] } },
+      title,
+      description: 'Looked at',
+      created_by: service().credentials.agent_id,
+      schedule_kind: 'cron',
+      schedule_expr: yearly,
+      payload: { pipeline: [] },
       ...fields,
     });
     expect(made.status, made.text).to.equal(201);
@@ -35,7 +39,7 @@ describe('the page of a task', function () {
       what: `a fire to be ${reason}`,
     });
 
-  it('shows in its calendar what was decided, whatever the schedule is now', async () => {
+  it('shows the past decisions in its calendar, whatever the present schedule is', async () => {
     const { page, complaints } = browsing();
     const { client } = service();
     const id = await makeTask('Once each second', { schedule_expr: '* * * * * *' });
@@ -54,7 +58,7 @@ describe('the page of a task', function () {
     await browsing().logIn(service().credentials, `tasks/${id}?tab=calendar`);
     const zone = await page.evaluate<string>('Intl.DateTimeFormat().resolvedOptions().timeZone');
     await page.getByText(`Days are in the time zone ${zone}.`).waitFor();
-    // Days before it was created have nothing, though the schedule is older than they are.
+    // Days before the task was created are empty, although its schedule starts earlier.
     const today = page.locator('.day.today');
     await today.getByText(/succeeded/).waitFor();
     expect(await page.getByRole('button', { name: /succeeded|did not run/ }).count()).to.equal(1);
@@ -80,6 +84,39 @@ describe('the page of a task', function () {
     expect(complaints).to.deep.equal([]);
   });
 
+  it('lists on a day all runs that its calendar counts, whether or not they started', async () => {
+    const { page, complaints } = browsing();
+    const { client } = service();
+    const id = await makeTask('Overlaps', { overlap_policy: 'skip' });
+    const runNow = async (): Promise<string> =>
+      (await client.post(`/tasks/${id}/run_now`)).textAt('details.run_id');
+    await client.post('/operations/hold', { reason: 'so that it stays queued' });
+    const queued = await runNow();
+    // More than one page of the list.
+    for (let n = 0; n < 101; n += 1) await runNow();
+    await client.post(`/runs/${queued}/cancel`, {});
+    await client.post('/operations/release', {});
+    await client.post(`/tasks/${id}/run_now?wait=20`);
+    await browsing().logIn(service().credentials, `tasks/${id}?tab=calendar`);
+    const today = page.locator('.day.today');
+    await today.getByText(/1 succeeded, 101 did not run, 1 canceled/).waitFor();
+    await browsing().expectAccessible();
+    await today.click();
+    const rows = page.locator('.day-list tbody tr');
+    await rows.getByText('succeeded').waitFor();
+    expect(await rows.count()).to.equal(101);
+    await page.getByRole('button', { name: 'Earlier ones' }).click();
+    await found(async () => ((await rows.count()) === 103 ? true : null), { what: '103 rows' });
+    await rows.getByText('canceled').waitFor();
+    await page.getByRole('button', { name: 'Earlier ones' }).waitFor({ state: 'detached' });
+    // Going back shows as many again.
+    await rows.getByRole('link', { name: /^run/ }).last().click();
+    await page.getByRole('heading', { level: 1, name: 'Run of' }).waitFor();
+    await page.goBack();
+    await found(async () => ((await rows.count()) === 103 ? true : null), { what: '103 rows' });
+    expect(complaints).to.deep.equal([]);
+  });
+
   it('says who paused it or postponed its next fire, when and why', async () => {
     const { page } = browsing();
     const { client } = service();
@@ -93,7 +130,24 @@ describe('the page of a task', function () {
     expect(await page.getByText('a long night').count()).to.equal(0);
   });
 
-  it('flags a misspelt tool while it is typed, and offers names of fields and tools', async () => {
+  it('shows an unfinished backfill, and cancels it', async () => {
+    const { page, complaints } = browsing();
+    const { client, credentials } = service();
+    await client.post('/operations/hold', { reason: 'so that it does not end' });
+    const id = await makeTask('Fills up', { schedule_expr: '* * * * *' });
+    const span = { from: '2026-01-01T00:00:00Z', to: '2026-01-01T01:00:00Z', concurrency: 1 };
+    expect((await client.post(`/tasks/${id}/backfill`, span)).status).to.be.below(300);
+    await browsing().logIn(credentials, `tasks/${id}?tab=calendar`);
+    const backfill = page.getByRole('region', { name: 'Backfills' }).getByRole('row').last();
+    await backfill.getByText('running').waitFor();
+    await backfill.getByRole('button', { name: 'Cancel' }).click();
+    await browsing().answer('Cancel the backfill', 'not needed');
+    await backfill.getByText('canceled').waitFor();
+    await client.post('/operations/release', {});
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('flags a misspelt tool during typing, and suggests names of fields and tools', async () => {
     const { page, complaints } = browsing();
     await browsing().logIn(service().credentials, 'tasks/new');
     const payload = page.getByLabel('Pipeline (JSON)');
@@ -123,7 +177,31 @@ describe('the page of a task', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('tries changes out, compares revisions, restores one, and begins a copy', async () => {
+  it('flags a misspelt tool key by key, long before the JSON is complete', async () => {
+    const { page, complaints } = browsing();
+    await browsing().logIn(service().credentials, 'tasks/new');
+    const payload = page.getByLabel('Pipeline (JSON)');
+    const findings = page.locator('#findings');
+    const flagged = (field: string, tool: string, meant: string): Promise<void> =>
+      findings
+        .getByText(`${field}.uses: no tool named ${tool} is registered; did you mean ${meant}?`)
+        .waitFor();
+    await payload.fill('');
+    await payload.pressSequentially(
+      '{"pipeline": [{"id": "a", "with": {"uses": "x"}, "uses": "ehco"',
+    );
+    await flagged('payload.pipeline.0', 'ehco', 'echo');
+    await payload.pressSequentially(
+      '}, {"id": "b"}, {"parallel": [{"id": "c"}, {"uses": "tranform", ',
+    );
+    await flagged('payload.pipeline.2.parallel.1', 'tranform', 'transform');
+    expect(await findings.locator('li').count()).to.equal(2);
+    await payload.fill('{"pipeline": [{"uses": "echo", ');
+    await findings.locator('li').first().waitFor({ state: 'detached' });
+    expect(complaints).to.deep.equal([]);
+  });
+
+  it('checks changes in a dry run, compares revisions, restores one, and starts a copy', async () => {
     const { page, complaints } = browsing();
     const id = await makeTask('First', { tags: ['kept'] });
     await service().client.put(`/tasks/${id}`, { title: 'Second', priority: 2 });
@@ -145,6 +223,10 @@ describe('the page of a task', function () {
     const differences = page.getByRole('region', { name: 'Differences' });
     await differences.getByText('"First"').waitFor();
     await differences.getByText('"Second"').waitFor();
+    // The address of a comparison can be shared. Unsaved input comes back too.
+    expect(page.url()).to.match(/tab=definition&compare=0$/);
+    await page.reload();
+    await differences.getByText('"First"').waitFor();
     await browsing().expectAccessible();
     await page.getByRole('button', { name: 'Restore this revision … 0' }).click();
     await page.getByRole('dialog').getByText('2 fields would change').waitFor();

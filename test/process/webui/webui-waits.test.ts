@@ -10,8 +10,12 @@ describe('a run that waits, in the web page', function () {
   /** Creates an event task that nobody triggers. @returns its id */
   async function task(title: string, pipeline: readonly object[]): Promise<string> {
     const made = await service().client.post('/tasks', {
-      ...{ title, description: '-', schedule_kind: 'event', schedule_expr: 'never.published' },
-      ...{ created_by: service().credentials.agent_id, payload: { pipeline } },
+      title,
+      description: '-',
+      schedule_kind: 'event',
+      schedule_expr: 'never.published',
+      created_by: service().credentials.agent_id,
+      payload: { pipeline },
     });
     expect(made.status, made.text).to.equal(201);
     return made.textAt('id');

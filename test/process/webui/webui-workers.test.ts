@@ -29,8 +29,11 @@ describe('workers in the web page', function () {
   async function use(tool: string): Promise<string> {
     const { client, credentials } = service();
     const made = await client.post('/tasks', {
-      ...{ title: `Uses ${tool}`, description: '-', schedule_kind: 'event' },
-      ...{ created_by: credentials.agent_id, payload: { pipeline: [{ id: 'send', uses: tool }] } },
+      title: `Uses ${tool}`,
+      description: '-',
+      schedule_kind: 'event',
+      created_by: credentials.agent_id,
+      payload: { pipeline: [{ id: 'send', uses: tool }] },
     });
     expect(made.status, made.text).to.equal(201);
     return (await client.post(`/tasks/${made.textAt('id')}/run_now`)).textAt('details.run_id');
@@ -65,7 +68,7 @@ describe('workers in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('are marked as lost once they were not heard of for a while', async () => {
+  it('are marked as lost after they have been silent for a while', async () => {
     const { page, complaints } = browsing();
     await register(service().client, 'out-of-reach', 'lost.tool');
     await browsing().logIn(service().credentials, 'workers');
@@ -78,7 +81,7 @@ describe('workers in the web page', function () {
     expect(complaints).to.deep.equal([]);
   });
 
-  it('are those of the agent, or all for an operator', async () => {
+  it('are those of the agent, or all of them for an operator', async () => {
     const { page, complaints } = browsing();
     const worker = await agent('a worker', ['jobs:work']);
     const client = service().process.client();

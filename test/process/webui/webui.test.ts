@@ -13,6 +13,7 @@ import {
   makeTemporaryDirectory,
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
+import { eventually } from '../../support/signals.ts';
 import { useBrowser, type Browsing } from './webui-browser.ts';
 
 describe('the web page', function () {
@@ -32,7 +33,7 @@ describe('the web page', function () {
     await directory.remove();
   });
 
-  it('is served to everybody, compressed in less than 150 KB, and by this service alone', async () => {
+  it('is served to everybody, in less than 150 KB compressed, without requests to other sites', async () => {
     const { status, headers, text } = await service.client().get('/ext/webui/');
     expect(status).to.equal(200);
     expect(headers['content-type']).to.match(/^text\/html/);
@@ -51,7 +52,7 @@ describe('the web page', function () {
         expect(file.headers.get('vary'), path).to.include('Accept-Encoding');
         if (coding === 'br') bytes += Number(file.headers.get('content-length'));
         const content = await file.text();
-        // A file that imports others would need further requests.
+        // A file that imports others would cause further requests.
         expect(content).not.to.match(/\bfrom\s*"\.\/|@import/);
         if (path !== '') {
           expect(file.headers.get('cache-control')).to.match(/max-age=31536000, immutable/);
@@ -90,10 +91,7 @@ describe('the web page', function () {
     });
     const { id, title, status, next_run_at, schedule_text } = created.json;
     const { tasks } = (await client.get('/ext/webui/api/tasks')).json as { tasks: object[] };
-    expect(tasks).to.deep.include({
-      ...{ id, title, status, schedule_text },
-      next_run: next_run_at,
-    });
+    expect(tasks).to.deep.include({ id, title, status, schedule_text, next_run: next_run_at });
     const refused = await client.post('/ext/webui/api/tasks', {
       title: 'x',
       schedule_kind: 'cron',
@@ -106,7 +104,7 @@ describe('the web page', function () {
     const browsing = useBrowser(() => service.address);
     const here = (): Browsing => browsing();
 
-    it('refuses a wrong secret in words', async () => {
+    it('rejects a wrong secret with a message', async () => {
       const { page } = here();
       await here().open();
       await here().fillIn({ ...credentials, agent_secret: 'wrong' });
@@ -144,7 +142,7 @@ describe('the web page', function () {
         await page.getByLabel('Kind').selectOption(kind);
         await page.getByText('None: see the field.').waitFor();
       }
-      // A half-typed schedule is no error: a browser would write each error response into its console.
+      // A half-typed schedule is not an error, because a browser would write each error response into its console.
       expect(complaints).to.deep.equal([]);
       await page.getByRole('button', { name: 'Create' }).click();
       await page.locator('#fault-title', { hasText: /\w/ }).waitFor();
@@ -178,10 +176,10 @@ describe('the web page', function () {
       await page.getByRole('button', { name: 'Snooze' }).click();
       await here().answer('Snooze', 'a holiday');
       await page.getByRole('row', { name: /TaskSnoozed.*a holiday/ }).waitFor();
-      await page.getByRole('button', { name: 'Pause' }).click();
+      await page.getByRole('button', { name: 'Pause', exact: true }).click();
       await here().answer('Pause', 'zu früh – 早すぎる');
       await page.getByRole('row', { name: /TaskPaused.*zu früh – 早すぎる/ }).waitFor();
-      await page.getByRole('button', { name: 'Resume' }).click();
+      await page.getByRole('button', { name: 'Resume', exact: true }).click();
       await here().answer('Resume');
       await page.getByRole('button', { name: 'Cancel' }).click();
       await here().answer('Cancel the task', 'no longer needed');
@@ -228,9 +226,11 @@ describe('the web page', function () {
       });
       const path = `/tasks/${String(json['id'])}`;
       await client.post(`${path}/pause`, {});
+      // A fire before the pause has run.
+      const from = Math.ceil(Date.now() / 1000) * 1000;
       await here().logIn(credentials, `${path.slice(1)}?tab=calendar&by=day`);
       await page.getByText('are held back by a pause and undecided').waitFor();
-      // It fires each second: the first question may come before the first fire.
+      // It fires each second, so the first request may come before the first fire.
       const held = page.locator('#explanation').getByText('holds back the fire');
       while (!(await held.isVisible())) {
         const answer = page.waitForResponse('**/explain?*');
@@ -239,17 +239,15 @@ describe('the web page', function () {
         await page.locator('#explanation dl').waitFor();
       }
       await here().expectAccessible();
-      const at = new Date().toISOString();
+      const to = from + 2000;
+      await eventually(() => Date.now() > to);
       await client.post(`${path}/resume?missed=skip`, {});
       await client.put(path, { schedule_expr: '* * * * * *', timezone: 'UTC' });
       await page.getByRole('button', { name: 'Backfill …' }).click();
       const dialog = page.getByRole('dialog');
-      await dialog
-        .getByLabel('From', { exact: true })
-        .fill(new Date(Date.parse(at) - 3000).toISOString().slice(0, 19));
-      await dialog
-        .getByLabel('To', { exact: true })
-        .fill(new Date(Date.parse(at) - 1000).toISOString().slice(0, 19));
+      const second = (at: number): string => new Date(at).toISOString().slice(0, 19);
+      await dialog.getByLabel('From', { exact: true }).fill(second(from));
+      await dialog.getByLabel('To', { exact: true }).fill(second(to));
       await dialog.getByRole('button', { name: 'Preview' }).click();
       await dialog.getByText(/fires in this span/).waitFor();
       await here().expectAccessible();
@@ -266,7 +264,7 @@ describe('the web page', function () {
       const { page, complaints } = here();
       await here().logIn(credentials);
       await here().create('Stepped through', [{ uses: 'echo' }]);
-      await page.getByRole('button', { name: 'Pause' }).click();
+      await page.getByRole('button', { name: 'Pause', exact: true }).click();
       await here().answer('Pause', 'for a look');
       await here().openTab('History');
       await page.getByRole('row', { name: /for a look/ }).waitFor();
@@ -310,7 +308,7 @@ describe('the web page', function () {
       const heading = (name: string | RegExp) =>
         page.getByRole('heading', { level: 1, name }).waitFor();
       await here().open();
-      // The form takes the focus when it appears.
+      // The form gets the focus when it appears.
       await page.getByLabel('Agent ID').waitFor();
       await tabTo(/^INPUT/);
       await keyboard.type(credentials.agent_id);

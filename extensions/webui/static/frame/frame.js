@@ -17,7 +17,7 @@ import { Failure, Heading } from '../ui/layout.js';
 import { Actor } from '../ui/names.js';
 import { SearchPanel } from './search-panel.js';
 
-/** What can be open above the page. */
+/** The panels that can be open above the page. */
 const panels = { search: SearchPanel, keys: KeysPanel };
 
 export function Frame() {
@@ -28,7 +28,7 @@ export function Frame() {
   const dialog = useStore((state) => state.dialog);
   const panel = useStore((state) => state.panel);
   const notice = useStore((state) => state.notice);
-  // Everything with a time in it is drawn again.
+  // A change of the zone redraws everything that shows a time.
   useStore(shownZone);
   const content = useRef();
   const path = given || (isLoggedIn ? firstView() : '');
@@ -82,7 +82,7 @@ function Account() {
     </button>
     <${NamespaceSwitch} />
     <${ZoneSwitch} />
-    <button class="quiet" type="button" aria-pressed=${isExact} title="Show dates instead of distances"
+    <button class="quiet" type="button" aria-pressed=${isExact} title="Show dates instead of relative times"
       onClick=${() => setState({ isExact: !isExact })}>Exact times</button>
     <${ThemeSwitch} />
     <span class="soft"><${Actor} id=${agentId} /></span>
@@ -105,7 +105,7 @@ function NamespaceSwitch() {
   </select>`;
 }
 
-/** Another namespace has other pages. */
+/** The cursors of pages belong to the old namespace. */
 function toFirstPage() {
   const { path, query } = getState().address;
   const rest = new URLSearchParams(query);
@@ -138,7 +138,7 @@ function ThemeSwitch() {
 
 function View({ path, query }) {
   const route = findRoute(path);
-  // At once: keyboard users may move on while the view loads.
+  // Set at once, as keyboard users may move on while the view loads.
   useLayoutEffect(() => document.getElementById('content').focus({ preventScroll: true }), []);
   const [error, retry] = useErrorBoundary();
   if (error !== undefined) {

@@ -1,13 +1,13 @@
-// The search over tasks, runs, agents, views and actions, which the keyboard opens from everywhere.
+// The search over tasks, runs, errors, agents, owners, views and actions, which the keyboard opens from everywhere.
 
 import { html, useLayoutEffect, useRef, useState } from '../preact.js';
 import { useData, useDebounced } from '../data.js';
 import { useStore } from '../store.js';
 import { counted } from '../times.js';
 import { Panel, closePanel } from '../ui/panel.js';
-import { findActions, findThings } from './search-sources.js';
+import { findActions, findThings, runSearch } from './search-sources.js';
 
-/** After the last key. Milliseconds. */
+/** The delay after the last key, in milliseconds. */
 const TYPING_DELAY = 120;
 
 export function SearchPanel() {
@@ -19,15 +19,15 @@ export function SearchPanel() {
     async (signal) => ({ asked, groups: await findThings(asked, signal) }),
     [asked],
   );
-  /** Enter was pressed before there were results for what is typed. */
+  /** Enter was pressed before there were results for the typed text. */
   const [isHurried, hurry] = useState(false);
   const isCurrent = things.data?.asked === typed.trim();
-  // What can be done depends on whether the service is on hold.
+  // The list of actions depends on whether the service is on hold.
   useStore(({ hold }) => hold);
-  const groups = [...(things.data?.groups ?? []), ...findActions(typed.trim())].filter(
-    ({ items }) => items.length > 0,
-  );
+  const found = [...(things.data?.groups ?? []), ...findActions(typed.trim())];
+  const groups = [...found, runSearch(typed.trim())].filter((group) => group.items.length > 0);
   const items = groups.flatMap((group) => group.items);
+  const count = found.flatMap((group) => group.items).length;
   const chosen = Math.min(at, items.length - 1);
   useLayoutEffect(() => {
     list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
@@ -59,8 +59,8 @@ export function SearchPanel() {
     hurry(false);
   };
   return html`<${Panel} title="Search" kind="search">
-    <input type="text" role="combobox" aria-label="Search tasks, runs, agents and actions"
-      placeholder="Search tasks, runs, agents and actions" autocomplete="off" spellcheck="false"
+    <input type="text" role="combobox" aria-label="Search tasks, runs, errors, agents and actions"
+      placeholder="Search tasks, runs, errors, agents and actions" autocomplete="off" spellcheck="false"
       aria-expanded="true" aria-autocomplete="list" aria-controls="found" autofocus
       aria-activedescendant=${items.length > 0 ? `found-${chosen}` : null}
       value=${typed} onInput=${input} onKeyDown=${press} />
@@ -70,14 +70,14 @@ export function SearchPanel() {
           html`<${Group} key=${group.name} ...${group} all=${items} chosen=${items[chosen]} open=${open} />`,
       )}
     </div>
-    <p class="hint" role="status">${statusOf(things.error, isCurrent, items, asked)}</p>
+    <p class="hint" role="status">${statusOf(things.error, isCurrent, count, asked)}</p>
   <//>`;
 }
 
-function statusOf(error, isCurrent, items, asked) {
+function statusOf(error, isCurrent, count, asked) {
   if (error !== null) return error.message;
   if (!isCurrent) return 'Searching …';
-  return items.length === 0 ? `Nothing is called “${asked}”.` : counted(items.length, 'result');
+  return count === 0 ? `Nothing is called “${asked}”.` : counted(count, 'result');
 }
 
 const Group = ({ name, items, all, chosen, open }) =>

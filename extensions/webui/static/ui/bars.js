@@ -1,16 +1,17 @@
-// Drawings over time, by hour or day: bars, lines, and the same as a table.
+// Charts over time, by hour or day: bars and lines, each with a table of the same numbers.
 
 import { html } from '../preact.js';
 import { Nothing, Table } from './elements.js';
+import { Unfolding } from './layout.js';
 
-/** The height that the largest value gets, of 100. */
+/** The height of the largest value, out of 100. */
 const TOP = 96;
 
 /**
- * A drawing with its scale and its times, and a table with the same numbers.
- * @param {string} title what it shows, for screen readers too
+ * A chart with its scale and its times, and a table of the same numbers.
+ * @param {string} title what it shows, also for screen readers
  * @param {{key: string, label: string}[]} items from left to right
- * @param {string} most the largest value as it is shown
+ * @param {string} most the largest value, formatted
  * @param {object[]} columns of the table, as {@link Table} takes them
  */
 function Chart({ title, items, most, columns, children }) {
@@ -23,10 +24,9 @@ function Chart({ title, items, most, columns, children }) {
       </svg>
     </div>
     <div class="axis" aria-hidden="true">${ticks.map((each) => html`<span>${each}</span>`)}</div>
-    <details class="numbers">
-      <summary>Numbers</summary>
-      <${Table} caption=${title} columns=${columns} items=${items} rowKey="key" />
-    </details>
+    <${Unfolding} kind="numbers" summary="Numbers">
+      ${() => html`<${Table} caption=${title} columns=${columns} items=${items} rowKey="key" />`}
+    <//>
   </figure>`;
 }
 
@@ -39,9 +39,9 @@ function ticksOf(items) {
 }
 
 /**
- * Bars of counts, of which a part is bad.
- * @param {{key: string, label: string, about: string, all: number, bad: number, before?: number}[]} items
- *   `before` is drawn as a line over the bars; `about` is shown on hover
+ * Bars of counts. A part of each may be bad, such as failed runs.
+ * @param {{key: string, label: string, about: string, all: number, bad: number, before?: number}[]} items `before` is
+ *   drawn as a line over the bars; `about` is shown on hover
  */
 export function Bars({ title, items, columns, format = String }) {
   if (items.length === 0) return html`<${Nothing} text="Nothing to show." />`;
@@ -65,7 +65,7 @@ export function Bars({ title, items, columns, format = String }) {
 }
 
 /**
- * Lines of values; there is none where a value is null.
+ * Lines of values, with a gap where a value is null.
  * @param {{key: string, label: string}[]} items
  * @param {{kind: string, valueOf: (item: object) => number | null}[]} lines
  */
@@ -87,7 +87,7 @@ export function Lines({ title, items, lines, columns, format = String }) {
   return html`<${Chart} title=${title} items=${items} columns=${columns} most=${format(most)}>${paths}<//>`;
 }
 
-/** Counts as a small drawing in a row of a table; the row says the sum. */
+/** Counts as a small chart in a row of a table. The row shows the sum in words. */
 export function Spark({ counts }) {
   const most = Math.max(1, ...counts);
   return html`<svg class="spark" aria-hidden="true" viewBox="0 0 ${counts.length} 100" preserveAspectRatio="none">

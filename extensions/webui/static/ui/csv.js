@@ -1,6 +1,6 @@
 // Rows as a file of comma-separated values.
 
-/** A spreadsheet would take these as the beginning of a formula. */
+/** A spreadsheet would read a cell that starts with one of these as a formula. */
 const formula = /^[=+\-@\t\r]/;
 
 /** @param {[name: string, valueOf: (row: object) => unknown][]} columns @param {object[]} rows */
@@ -19,13 +19,13 @@ function cellOf(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Lets the browser save a text as a file. */
+/** Lets the browser save a string as a file. */
 export function saveText(name, text, type = 'text/csv') {
   const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
-  // The browser has begun to read it by then.
+  // By then, the browser has started to read it.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -1,6 +1,7 @@
-// Asks before something is done: what exactly, and why.
+// Asks for details and a reason before something is done.
 
 import { html, useLayoutEffect, useRef, useState } from '../preact.js';
+import { useRemembered } from '../address.js';
 import { command } from '../client.js';
 import { notify, setState } from '../store.js';
 import { Button } from './elements.js';
@@ -11,12 +12,12 @@ const reasonField = { name: 'reason', label: 'Why (goes into the log)', maxlengt
 
 /**
  * Opens the dialog. It stays open until the action has succeeded, and shows why it failed.
- * @param {{title: string, text?: unknown, action: string, kind?: string, dismiss?: string, fields?: object[],
- *   act: (values: Record<string, string>, previewed: object | null) => Promise<unknown>, done?: string,
- *   preview?: (values: Record<string, string>) => Promise<{shown: unknown, action: string | null}>}} options
- *   `fields` as {@link Field} takes them, with a `name`; `required` is the message if one is empty. With `preview`, Enter
- *   only shows what would be done, and the button that does it says so: `action`, null where there is nothing to do
- * @returns {Promise<boolean>} whether it was done
+ * @param {{title: string, text?: unknown, action: string, kind?: string, dismiss?: string, fields?: object[], act:
+ *   (values: Record<string, string>, previewed: object | null) => Promise<unknown>, done?: string, preview?: (values:
+ *   Record<string, string>) => Promise<{shown: unknown, action: string | null}>}} options `fields` as {@link Field}
+ *   takes them, with a `name`; `required` is the message if one is empty. With `preview`, Enter only shows what would
+ *   be done. The preview's `action` names the button that then does it; null if there is nothing to do
+ * @returns {Promise<boolean>} whether it was done; false, too, if a person left the view
  */
 export const ask = (options) =>
   new Promise((resolve) => setState({ dialog: { ...options, resolve, key: {} } }));
@@ -25,8 +26,10 @@ export function Dialog(options) {
   const { title, text, action, kind = 'main-action', dismiss = 'Cancel', fields = [] } = options;
   const { act, done, preview, resolve } = options;
   const dialog = useRef();
-  const [values, setValues] = useState(() =>
-    Object.fromEntries(fields.map(({ name, value = '' }) => [name, value])),
+  // Going back to the view and opening the dialog again brings the typed text back.
+  const [typed, setTyped, forget] = useRemembered(`dialog ${title}`, {});
+  const values = Object.fromEntries(
+    fields.map(({ name, value = '' }) => [name, typed[name] ?? value]),
   );
   const [fault, setFault] = useState('');
   const [previewed, setPreviewed] = useState(null);
@@ -34,16 +37,20 @@ export function Dialog(options) {
   useLayoutEffect(() => {
     dialog.current.showModal();
     dialog.current.querySelector('input, select, textarea, [type=submit]').focus();
+    // A navigation removes the dialog.
+    return () => resolve(false);
   }, []);
   const close = (isDone) => {
+    forget();
+    resolve(isDone);
+    // The command may have outlived the view.
+    if (dialog.current === null) return;
     dialog.current.close();
     setState({ dialog: null });
-    // The button that opened it may be gone.
-    if (document.activeElement === document.body) document.getElementById('content').focus();
-    resolve(isDone);
   };
   /** @returns whether it succeeded */
   const run = async (work) => {
+    if (isBusy) return false;
     setFault('');
     setBusy(true);
     const trimmed = Object.fromEntries(
@@ -66,6 +73,9 @@ export function Dialog(options) {
     else if (await run((each) => act(each, previewed))) {
       close(true);
       if (done !== undefined) notify(done);
+    } else {
+      // Part of it may have been done, so it must be previewed again.
+      setPreviewed(null);
     }
   };
   const submit = (event) => {
@@ -83,7 +93,7 @@ export function Dialog(options) {
       ${text && html`<p>${text}</p>`}
       ${fields.map(({ name, required: _required, ...field }) => {
         const onInput = (value) => {
-          setValues((before) => ({ ...before, [name]: value }));
+          setTyped((before) => ({ ...before, [name]: value }));
           if (name !== reasonField.name) setPreviewed(null);
         };
         return html`<${Field} key=${name} ...${field} value=${values[name]} onInput=${onInput} />`;
@@ -92,9 +102,9 @@ export function Dialog(options) {
       <p class="fault" role="alert">${fault}</p>
       <div class="row end">
         <${Button} onClick=${() => close(false)}>${dismiss}<//>
-        ${preview && html`<button type="submit" disabled=${isBusy}>Preview</button>`}
+        ${preview && html`<button type="submit" aria-busy=${isBusy}>Preview</button>`}
         <button class=${kind} type=${preview ? 'button' : 'submit'} onClick=${preview && finish}
-          disabled=${isBusy || (preview && !previewed?.action)}>${previewed?.action ?? action}</button>
+          aria-busy=${isBusy} disabled=${preview && !previewed?.action}>${previewed?.action ?? action}</button>
       </div>
     </form>
   </dialog>`;
@@ -103,7 +113,8 @@ export function Dialog(options) {
 /**
  * A button that asks first, and then sends a command.
  * @param dialog the options of {@link ask}, to which a field for the reason is added. Instead of `act`, the `path` of a
- *   command; `bodyOf` and `queryOf` are made from the values of the fields. `required` is said if there is no reason
+ *   command; `bodyOf` and `queryOf` are made from the values of the fields. `required` is the message if there is no
+ *   reason
  * @param done called when it has succeeded
  */
 export function AskButton({ text, kind = '', label, dialog, done }) {
@@ -111,7 +122,7 @@ export function AskButton({ text, kind = '', label, dialog, done }) {
   return html`<${Button} kind=${kind} label=${label} onClick=${open}>${text}<//>`;
 }
 
-/** Asks, and then sends a command. The options are those of {@link AskButton}. */
+/** Asks for confirmation, and then sends a command. The options are those of {@link AskButton}. */
 export async function askCommand({ text, kind = '', dialog, done }) {
   const { path, bodyOf, queryOf, required, fields = [], ...options } = dialog;
   const act = ({ reason, ...values }) =>

@@ -10,7 +10,7 @@ import { attempt } from '../store.js';
  * @param {string} caption what it lists, for screen readers
  * @param {([name: string, cell: string | ((item: object) => unknown), kind?: string] | false)[]} columns a cell may be
  *   the name of a member; kinds are `num`, `minor` (a phone has no room for it) and `grow` (for long texts)
- * @param {object[]} items the rows, told apart by their member `rowKey`
+ * @param {object[]} items the rows, distinguished by their member `rowKey`
  * @param empty shown instead of a table without rows
  */
 export function Table({ caption, columns, items, rowKey = 'id', empty = 'Nothing here.' }) {
@@ -30,7 +30,7 @@ export function Table({ caption, columns, items, rowKey = 'id', empty = 'Nothing
   </div>`;
 }
 
-/** Shown where there is nothing, with what to do about it. */
+/** Shown where there is nothing, with the next step. */
 export const Nothing = ({ text, children }) =>
   html`<div class="nothing"><p>${text}</p>${children && html`<p class="soft">${children}</p>`}</div>`;
 
@@ -53,7 +53,7 @@ const toneByState = new Map(
 /** The tone of a state. */
 export const toneOf = (word) => toneByState.get(word) ?? 'idle';
 
-/** A state in its colour. @param tone in place of its own */
+/** A state in its colour. @param tone overrides that colour */
 export const State = ({ of: word, tone = toneOf(word) }) =>
   html`<span class="state ${tone}" data-state=${word}>${spaced(word)}</span>`;
 
@@ -79,6 +79,6 @@ export function Button({ onClick, kind = '', label, children }) {
   </button>`;
 }
 
-/** A link to an address of the page; only its text if the agent may not see what is there. */
+/** A link to an address of the page; only its text if the agent may not see that view. */
 export const Link = ({ to, kind, children }) =>
   maySee(to) ? html`<a class=${kind} href="#/${to}">${children}</a>` : children;

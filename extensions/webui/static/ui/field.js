@@ -4,7 +4,7 @@ import { html, useId, useState } from '../preact.js';
 import { isoOf, localField } from '../times.js';
 import { shownZone } from '../zones.js';
 
-/** Options as `[value, text]`. They are given as words, of which `''` stands for any, or as texts by value. */
+/** Options as `[value, text]`. They are given as words, where `''` means any, or as texts by value. */
 const optionsOf = (options) =>
   Array.isArray(options)
     ? options.map((word) => [word, word === '' ? 'any' : word.replaceAll('_', ' ')])
@@ -13,10 +13,10 @@ const optionsOf = (options) =>
 /**
  * A control with its label. Other properties become attributes of the control.
  * @param {(value: string) => void} onInput
- * @param {'text' | 'number' | 'datetime-local' | 'instant' | 'search' | 'password' | 'textarea'} type the value of an
- *   `instant` is in ISO 8601, and is shown and typed in the page's time zone
+ * @param {'text' | 'number' | 'datetime-local' | 'instant' | 'search' | 'password' | 'textarea'} type an `instant` has
+ *   a value in ISO 8601, which is shown and typed in the page's time zone
  * @param {string[] | Record<string, string>} options makes it a choice of these
- * @param hint said below it; `fault`: what is wrong with its value
+ * @param hint shown below it; `fault`: what is wrong with its value
  */
 export function Field({ id, label, value, onInput, type = 'text', options, hint, fault, ...rest }) {
   const own = useId();
@@ -51,7 +51,7 @@ function Control({ type, options, control }) {
   return html`<input type=${type} step=${type === 'datetime-local' ? 1 : null} ...${control} />`;
 }
 
-/** What is typed stays as it is while it means the same instant: rewriting it would disturb the typing. */
+/** The typed text stays while it means the same instant, because rewriting it would disturb the typing. */
 function InstantControl({ control: { value, onInput, ...control } }) {
   const [typed, setTyped] = useState('');
   const isSame = typed !== '' && isoOf(typed) === value;
@@ -63,6 +63,6 @@ function InstantControl({ control: { value, onInput, ...control } }) {
   return html`<input type="datetime-local" step="1" ...${control} value=${shown} onInput=${input} />`;
 }
 
-/** As browsers write it themselves: without seconds if there are none. */
+/** Written as browsers do: without seconds if they are zero. */
 const fieldOf = (iso) =>
   Number.isNaN(Date.parse(iso)) ? '' : localField(new Date(iso)).replace(/:00$/, '');

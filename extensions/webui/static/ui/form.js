@@ -1,16 +1,18 @@
-// Forms with fields: their values, what is wrong with them, and how they are sent.
+// Forms: the values of their fields, what is wrong with them, and how they are sent.
 
 import { html, useRef, useState } from '../preact.js';
 import { useRemembered } from '../address.js';
 import { Field } from './field.js';
 
 /**
- * The values of a form, and the errors of the service by field. What was typed and not sent comes back with the browser's
- * Back, unless what the form began with has changed since.
+ * The values of a form, and the service's errors by field. The browser's Back restores typed values that were not sent,
+ * unless the initial values have changed since.
  * @param {Record<string, unknown>} initial
- * @param {(values: Record<string, unknown>) => Promise<unknown>} send may throw a refusal, whose issues go to the fields
- * @param {string[]} secrets the names of fields that no browser may keep
- * @returns `values`, `faults`, `field(name)` with the properties of a field, `set(name, value)`, and what {@link Form} takes
+ * @param {(values: Record<string, unknown>) => Promise<unknown>} send may throw a refusal, whose issues go to the
+ *   fields
+ * @param {string[]} secrets the names of fields that the browser must not keep
+ * @returns `values`, `faults`, `field(name)` with the properties of a field, `set(name, value)`, and the properties
+ *   that {@link Form} takes
  */
 export function useForm(initial, send, secrets = []) {
   const [base] = useState(initial);
@@ -38,7 +40,7 @@ export function useForm(initial, send, secrets = []) {
     setBusy(true);
     setProblem('');
     setFaults({});
-    // Sent values must not come back: they would be sent twice.
+    // If sent values were restored, they could be sent twice.
     forget();
     try {
       await send(values);
@@ -56,9 +58,12 @@ export function useForm(initial, send, secrets = []) {
 }
 
 const messageOf = ({ status, message }) =>
-  status === 412 ? 'Somebody else has changed this meanwhile. Open it again.' : message;
+  status === 412 ? 'Somebody else has changed this in the meantime. Open it again.' : message;
 
-/** Issues by the field that they belong to, and the others in one line. A field may be a part of what is sent. */
+/**
+ * Issues by field, and those without a field of the form in one line. A field may hold only a part of a value that is
+ * sent.
+ */
 function sorted(issues, values) {
   const known = {};
   const others = [];
@@ -77,7 +82,7 @@ export const Form = ({ form, action, back, children }) =>
     ${children}
     <p class="fault" role="alert">${form.problem}</p>
     <div class="row">
-      <button class="main-action" type="submit" disabled=${form.isBusy}>${action}</button>
+      <button class="main-action" type="submit" aria-busy=${form.isBusy}>${action}</button>
       <a class="button" href="#/${back}">Cancel</a>
     </div>
   </form>`;

@@ -5,14 +5,14 @@ import { counted } from '../times.js';
 import { layoutOf, stepsOf } from '../step-layout.js';
 import { Nothing, State, toneOf } from './elements.js';
 
-/** Steps that are drawn. */
+/** The most steps that are drawn. */
 const MAX_STEPS = 300;
 
-/** A step that has not started needs no attention, unlike a pending approval. */
+/** `pending` is in the colour of a wait elsewhere, but a step that has not started needs no attention. */
 const stepTone = (state) => toneOf(state === 'pending' ? undefined : state);
 
 /**
- * Steps from left to right, with lines between them; groups are boxes around theirs.
+ * Steps from left to right, with lines between them. A group is a box around its steps.
  * @param {object[]} pipeline of a task
  * @param {Map<string, string>} states by the ids of steps; left out: they have none
  * @param {(step: string) => object} [linkTo] attributes of the link to a step; left out: they are no links
@@ -20,9 +20,9 @@ const stepTone = (state) => toneOf(state === 'pending' ? undefined : state);
  */
 export function StepGraph({ pipeline, states, linkTo, chosen }) {
   const many = pipeline.reduce((sum, { parallel = [] }) => sum + 1 + parallel.length, 0);
-  if (many === 0) return html`<${Nothing} text="There are no steps." />`;
+  if (many === 0) return html`<${Nothing} text="No steps." />`;
   if (many > MAX_STEPS) {
-    return html`<${Nothing} text="${counted(many, 'step')} are too many to be drawn." />`;
+    return html`<${Nothing} text="${counted(many, 'step')}  are too many to draw." />`;
   }
   const link = (id) => linkTo && { ...linkTo(id), 'aria-current': id === chosen ? 'true' : null };
   const { width, height, boxes, lines } = layoutOf(stepsOf(pipeline));
@@ -72,7 +72,7 @@ const Step = ({ id, uses, state, link }) =>
       ${state !== undefined && html`<${State} of=${state} tone=${stepTone(state)} />`}
     </div>`;
 
-/** Curves from each even point to the next, straight lines between those, and the head of an arrow. */
+/** A curve from each even point to the next, straight lines between the curves, and the head of an arrow. */
 function pathOf([first, ...others]) {
   let { x, y } = first;
   const parts = others.map((to, n) => {

@@ -1,9 +1,12 @@
-// The parts of a view: its head, sections, figures, and what stands where something is missing.
+// The parts of a view: its head, sections, figures, and placeholders for missing content.
 
-import { html, useLayoutEffect, useRef } from '../preact.js';
+import { html, useLayoutEffect, useMemo, useRef, useState } from '../preact.js';
+import { isOutage } from '../client.js';
+import { useStore } from '../store.js';
+import { shownZone } from '../zones.js';
 import { Button } from './elements.js';
 
-/** The head of a view: its title, what is said beside it, and its actions. It names the browser's tab too. */
+/** The heading of a view: its title, a note beside it, and its actions. It names the browser's tab too. */
 export function Heading({ title, beside, children }) {
   const heading = useRef();
   useLayoutEffect(() => {
@@ -23,9 +26,9 @@ export const Section = ({ title, aside, kind = '', children }) =>
     ${children}
   </section>`;
 
-/** What may be behind a failure, and what to do, by the status of the response. */
+/** The likely cause of a failure and the remedy, by the status of the response. */
 const remedies = {
-  403: 'Your agent lacks the scope for it. An admin can grant it.',
+  403: 'Your agent lacks the required scope. An admin can grant it.',
   404: 'It may have been removed, or belong to another namespace.',
   503: 'The service may be catching up with its log.',
 };
@@ -36,11 +39,12 @@ export const Failure = ({ error, retry }) =>
     <div>
       <p class="name">${error.message}</p>
       ${remedies[error.status] && html`<p>${remedies[error.status]}</p>`}
+      ${isOutage(error) && html`<p>This page keeps trying.</p>`}
     </div>
     ${retry && html`<${Button} onClick=${() => retry()}>Try again<//>`}
   </div>`;
 
-/** Stands where something is being read: bars, after a moment. @param {number} lines */
+/** A placeholder of bars while something is being read. It appears after a short delay. @param {number} lines */
 export const Loading = ({ lines = 3 }) =>
   html`<div class="loading">
     <span class="hidden">Loading</span>
@@ -49,16 +53,20 @@ export const Loading = ({ lines = 3 }) =>
 
 /**
  * Draws the data of `useData` with the function between its tags, or says why they could not be read. While the service
- * does not respond, earlier data stay: a banner says so.
+ * does not respond, earlier data stay: a banner says so. Data of an earlier choice are dimmed until the data of the
+ * present choice arrive. A function that stays the same draws the same data only once.
  */
-export function Loaded({ of: { data, error, reload }, lines, children }) {
+export function Loaded({ of: { data, error, isOld, reload }, lines, children }) {
+  const zone = useStore(shownZone);
+  const drawn = useMemo(() => data !== undefined && children(data), [children, data, zone]);
   if (error !== null && (data === undefined || error.status !== 0)) {
     return html`<${Failure} error=${error} retry=${reload} />`;
   }
-  return data === undefined ? html`<${Loading} lines=${lines} />` : children(data);
+  if (data === undefined) return html`<${Loading} lines=${lines} />`;
+  return [isOld && html`<div class="old" aria-hidden="true"></div>`, drawn];
 }
 
-/** A view whose subject has to be read first, under a heading that says so if that fails. */
+/** A view whose subject must be read first. If that fails, a heading says so. */
 export function LoadedView({ of: { data, error, reload }, children }) {
   if (data !== undefined) {
     const isStale = error !== null && error.status !== 0;
@@ -67,6 +75,15 @@ export function LoadedView({ of: { data, error, reload }, children }) {
   if (error === null) return html`<${Loading} lines=${8} />`;
   return html`<${Heading} title=${error.status === 404 ? 'Not found' : 'Could not load this page'} />
     <${Failure} error=${error} retry=${reload} />`;
+}
+
+/** Details behind a summary. They are not drawn until they are opened. @param {() => unknown} children draws it */
+export function Unfolding({ summary, kind, children }) {
+  const [isOpen, setOpen] = useState(false);
+  return html`<details class=${kind} onToggle=${({ target }) => setOpen(target.open)}>
+    <summary>${summary}</summary>
+    ${isOpen && children()}
+  </details>`;
 }
 
 /** Names and values. @param {([string, unknown] | false | null)[]} of pairs; false and null are left out */

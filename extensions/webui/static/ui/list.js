@@ -1,26 +1,26 @@
 // Lists with filters, which stand in the page's address, read page by page.
 
 import { html, useEffect, useRef, useState } from '../preact.js';
-import { remembered, setAddress } from '../address.js';
-import { useData } from '../data.js';
-import { LiveMark } from '../live.js';
+import { remembered, setAddress, useRemembered } from '../address.js';
+import { isOutage } from '../client.js';
 import { getState } from '../store.js';
 import { counted, isoOf } from '../times.js';
 import { Button, Table } from './elements.js';
 import { Loaded } from './layout.js';
 import { Field } from './field.js';
+import { Updates, useUpdates } from './updates.js';
 
-/** After the last key, before a list is read. Milliseconds. */
+/** The delay between the last key and reading the list, in milliseconds. */
 const TYPING_DELAY = 200;
 /** Between two reads of a list. Milliseconds. */
 const BEAT = 5000;
 
-/** What a `datetime-local` field holds, and what addresses had of it once. */
+/** The value of a `datetime-local` field. Old addresses hold times in this form too. */
 const WALL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/;
 
 /**
- * The values that the address gives to filters, `''` for others. Times are instants: the address means the same to
- * everybody, in whatever zone they look at it.
+ * The values of the filters in the address, `''` for the rest. Times are instants, so an address means the same in
+ * every time zone.
  */
 export const filtersIn = (query, fields) =>
   Object.fromEntries(
@@ -30,14 +30,14 @@ export const filtersIn = (query, fields) =>
     }),
   );
 
-/** The page of a list in the address; the parameters are no filters. */
+/** The parameters of the address that hold the page of a list. */
 const pageParameters = ['page', 'cursor'];
 const readPage = () => {
   const query = new URLSearchParams(getState().address.query);
   return { number: Number(query.get('page')) || 1, cursor: query.get('cursor') ?? undefined };
 };
 
-/** The cursors of the pages up to the present one; null for those that are not known in this browser. */
+/** The cursors of the pages up to the present one; null for those that this browser does not know. */
 function cursorsInAddress() {
   const { number, cursor } = readPage();
   if (cursor === undefined) return [undefined];
@@ -48,24 +48,25 @@ function cursorsInAddress() {
 }
 
 /**
- * @param {string | null} view whose address keeps the filters and the page; null: they are not kept
+ * @param {string | null} view the address keeps its filters and page; null: only the browser's Back restores its page
  * @param {Record<string, string>} initial
- * @param toAddress how the filters are written in the address, if not as they are
- * @returns `typed`: what the fields hold; `asked`: the filters that count, trimmed, with the cursors of the pages;
- *   `change(name, delay)` takes what was typed, in milliseconds; `changeAll(changes)` takes several at once;
- *   `turnTo(cursors)` goes to another page
+ * @param toAddress converts the filters to those in the address. Default: unchanged
+ * @returns `typed`: what the fields hold; `asked`: the filters in effect, trimmed, with the cursors of the pages;
+ *   `change(name, delay)` returns a function that sets a filter after a delay in milliseconds; `changeAll(changes)`
+ *   sets several at once; `turnTo(cursors)` goes to another page; `isSettled`: whether the typed filters are in effect
  */
 export function useFilters(view, initial, toAddress = (filters) => filters) {
   const [typed, setTyped] = useState(initial);
+  const [kept, keep] = useRemembered('cursors without address', [undefined]);
   const [asked, setAsked] = useState(() => ({
     filters: initial,
-    cursors: view === null ? [undefined] : cursorsInAddress(),
+    cursors: view === null ? kept : cursorsInAddress(),
   }));
   const timer = useRef();
   const isFirst = useRef(true);
   useEffect(() => () => clearTimeout(timer.current), []);
   useEffect(() => {
-    // At first, the address is where they come from.
+    // The first cursors come from the address itself.
     const cursors = isFirst.current ? asked.cursors : [undefined];
     isFirst.current = false;
     if (view !== null) setAddress(view, queryOf(toAddress(asked.filters), cursors));
@@ -82,14 +83,17 @@ export function useFilters(view, initial, toAddress = (filters) => filters) {
   const changeAll = (changes) => take({ ...typed, ...changes }, 0);
   const turnTo = (cursors) => {
     setAsked(({ filters }) => ({ filters, cursors }));
-    if (view === null) return;
+    if (view === null) return keep(cursors);
     const values = { cursors: cursors.slice(1) };
     setAddress(view, queryOf(toAddress(asked.filters), cursors), { values });
   };
-  return { typed, asked, change, changeAll, turnTo };
+  const isSettled = Object.entries(typed).every(
+    ([key, each]) => each.trim() === asked.filters[key].trim(),
+  );
+  return { typed, asked, change, changeAll, turnTo, isSettled };
 }
 
-/** So that a view can be shared and come back to. */
+/** The query of the address. It makes a view shareable, and the browser's Back returns to it. */
 function queryOf(filters, cursors) {
   const query = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ''));
   const values = [String(cursors.length), cursors.at(-1)];
@@ -98,38 +102,37 @@ function queryOf(filters, cursors) {
 }
 
 /**
- * A list that is kept up to date, unless a person pauses that.
- * @param {(query: object, signal: AbortSignal) => Promise<{items: object[], total?: number, next_cursor: unknown}>} read
- *   gets the filters and the `cursor` of the page
- *   and, after a change, the position `after` which it must have passed
- * @param options as {@link useData} takes them; `every: null` if each read is recorded, so that only a person causes one
- * @returns what `useFilters` and `useData` return; `liveness`: of the list, as {@link LiveMark} takes it; `pause(how)`
+ * A list that is kept up to date unless a person pauses it.
+ * @param {(query: object, signal: AbortSignal) => Promise<{items: object[], total?: number, next_cursor: unknown}>}
+ *   read gets the filters, the `cursor` of the page and, after a change, `after`: the position in the log that the list
+ *   must include
+ * @param options as {@link useUpdates} takes them
+ * @returns what `useFilters` and `useUpdates` return; `matches`: whether the data belong to the filters as they are now.
+ *   Only then may a command apply to everything that the list stands for
  */
 export function useList(view, initial, read, { every = BEAT, pace } = {}) {
   const list = useFilters(view, initial);
-  const [isPaused, pause] = useState(false);
   const { filters, cursors } = list.asked;
   const query = { ...filters, cursor: cursors.at(-1) };
-  const load = (signal, after) => read({ ...query, after }, signal);
-  const beat = isPaused || every === null ? undefined : every;
-  const result = useData(load, [list.asked], { every: beat, pace });
-  return { ...list, ...result, liveness: livenessOf(result, isPaused, every), pause };
+  const load = async (signal, after) => {
+    const page = await read({ ...query, after }, signal);
+    return { ...page, filters, cursors };
+  };
+  const found = useUpdates(load, [list.asked], { every, pace });
+  const matches = list.isSettled && found.data?.filters === filters;
+  return { ...list, ...found, matches };
 }
 
-function livenessOf({ data, error }, isPaused, every) {
-  if (every === null) return 'refused';
-  if (isPaused) return 'paused';
-  if (error !== null) return 'lost';
-  return data === undefined ? 'connecting' : 'live';
-}
-
-/** While the service can't answer, what was read stays: the list reads again by itself, and says that it is not live. */
+/** During an outage, the list keeps its data, marks itself as not live, and retries by itself. */
 const withoutOutage = (list) =>
-  list.data !== undefined && (list.error?.status ?? 0) >= 500 ? { ...list, error: null } : list;
+  list.data !== undefined && isOutage(list.error) ? { ...list, error: null } : list;
 
-/** @param {{name: string, label: string}[]} fields as {@link Field} takes them */
-export const Filters = ({ list, fields, children }) =>
-  html`<div class="row filters" role="search">
+/**
+ * @param {{name: string, label: string}[]} fields as {@link Field} takes them
+ * @param {string} [label] distinguishes several of them in one view
+ */
+export const Filters = ({ list, fields, label, children }) =>
+  html`<div class="row filters" role="search" aria-label=${label}>
     ${fields.map(({ name, ...field }) => {
       const onInput = list.change(name, field.options === undefined ? TYPING_DELAY : 0);
       return html`<${Field} key=${name} ...${withInstant(field)} value=${list.typed[name]} onInput=${onInput} />`;
@@ -154,16 +157,17 @@ export const List = ({ list, one, several, ...table }) =>
     <//>
   </div>`;
 
-function Pages({ total, next_cursor: next, list, one, several }) {
-  const { asked, turnTo, liveness } = list;
-  const { cursors } = asked;
+/** `cursors` are those of the shown page, which is still the earlier one while another is being read. */
+function Pages({ total, next_cursor: next, cursors, list, one, several }) {
+  // The cursors of other filters lead nowhere.
+  const { matches, turnTo } = list;
   const isOnly = cursors.length === 1 && next === null;
   const texts = [
     Number.isInteger(total) && counted(total, one, several),
     !isOnly && `page ${cursors.length}`,
   ];
   const button = (text, to) =>
-    html`<${Button} kind="small" onClick=${() => turnTo(to)}>${text}<//>`;
+    html`<${Button} kind="small" onClick=${() => matches && turnTo(to)}>${text}<//>`;
   // A page that was opened by its address has none before it that is known, except the first.
   const isKnown = cursors.at(-2) !== null;
   return html`<div class="row middle pages">
@@ -173,17 +177,6 @@ function Pages({ total, next_cursor: next, list, one, several }) {
       (isKnown ? button('Previous', cursors.slice(0, -1)) : button('First page', [undefined]))
     }
     ${next !== null && button('Next', [...cursors, next])}
-    <${LiveMark} state=${liveness} />
-    <${UpdateButton} ...${list} />
+    <${Updates} of=${list} />
   </div>`;
-}
-
-/** Pauses the updates of a list and resumes them; reads a list once that has none. */
-function UpdateButton({ liveness, pause, reload }) {
-  const isPaused = liveness === 'paused';
-  const [text, act] =
-    liveness === 'refused'
-      ? ['Refresh', () => reload()]
-      : [isPaused ? 'Resume updates' : 'Pause updates', () => pause(!isPaused)];
-  return html`<${Button} kind="small" onClick=${act}>${text}<//>`;
 }

@@ -1,16 +1,22 @@
 // Times, tasks, runs and agents as they are shown everywhere.
 
-import { html } from '../preact.js';
+import { html, useRef } from '../preact.js';
+import { isTextSelected } from '../data.js';
 import { agentName, learnAgent, titleOf } from '../names.js';
 import { useStore } from '../store.js';
 import { ago, dateText, duration, fullText } from '../times.js';
+import { shownZone } from '../zones.js';
 import { Link } from './elements.js';
 
-/** An instant by its distance from now, which is kept up to date; the exact time on hover. A dash for null. @param past said once it is over, instead of how long ago */
+/**
+ * An instant by its distance from now, which is kept up to date; the exact time on hover. A dash for null.
+ * @param past shown once the instant has passed, in place of how long ago it was
+ */
 export const When = ({ at, past }) => (at ? html`<${RelativeTime} at=${at} past=${past} />` : '–');
 
 function RelativeTime({ at, past }) {
-  const text = useStore(({ isExact }) => {
+  const isExact = useStore((state) => state.isExact);
+  const text = useTimeText(`${at} ${past} ${isExact} ${shownZone()}`, () => {
     if (isExact) return dateText(at);
     return past !== undefined && Date.parse(at) < Date.now() ? past : ago(at);
   });
@@ -30,7 +36,17 @@ export const InstantAndDistance = ({ at, past }) =>
     : '–';
 
 /** How long ago something started, kept up to date. */
-export const Running = ({ since }) => useStore(() => duration(Date.now() - Date.parse(since)));
+export const Running = ({ since }) =>
+  useTimeText(since, () => duration(Date.now() - Date.parse(since)));
+
+/** A text that changes as time passes, but not while a person selects text. @param key of all else that it depends on */
+function useTimeText(key, write) {
+  const last = useRef(null);
+  return useStore(() => {
+    if (last.current?.key !== key || !isTextSelected()) last.current = { key, text: write() };
+    return last.current.text;
+  });
+}
 
 /** A link to a task, by its title. */
 export const TaskLink = ({ id }) => html`<${Link} to="tasks/${id}" kind="name">${titleOf(id)}<//>`;
@@ -44,6 +60,10 @@ export const StreamLink = ({ stream, at, kind, children }) => {
   const to = `system/streams/${encodeURIComponent(stream)}`;
   return html`<${Link} to=${at === undefined ? to : `${to}?at=${at}`} kind=${kind}>${children}<//>`;
 };
+
+/** A link to an agent, by its name. */
+export const AgentLink = ({ id }) =>
+  html`<${Link} to="agents/${id}" kind="name">${useStore(() => agentName(id))}<//>`;
 
 /** Who did something: an agent by name, or the service. @param name if it is known anyway */
 export function Actor({ id, name }) {

@@ -7,14 +7,14 @@ import { Button } from './elements.js';
 /**
  * @param {string} label what it is
  * @param {string} value the secret; it is kept nowhere else
- * @param {() => void} done called when the person has kept it
+ * @param {() => void} done called when the person has saved it
  */
 export function ShownOnce({ label, value, done }) {
   const panel = useRef();
   const text = useRef();
   useLayoutEffect(() => panel.current.focus(), []);
   const copy = async () => {
-    // Browsers offer the clipboard only to pages from a secure address.
+    // Browsers allow the clipboard only to pages from a secure address.
     if (navigator.clipboard === undefined) {
       getSelection().selectAllChildren(text.current);
       notify('It is selected: copy it with the keyboard.');
@@ -24,11 +24,11 @@ export function ShownOnce({ label, value, done }) {
     notify('Copied.');
   };
   return html`<div class="card once" role="group" aria-label=${label} tabindex="-1" ref=${panel}>
-    <p><strong>${label}</strong> Keep it now: it is not shown again.</p>
+    <p><strong>${label}</strong> Save it now. It will not be shown again.</p>
     <code ref=${text}>${value}</code>
     <div class="row middle">
       <${Button} kind="main-action" label="Copy: ${label}" onClick=${copy}>Copy<//>
-      <${Button} onClick=${done}>I have kept it<//>
+      <${Button} onClick=${done}>I have saved it<//>
     </div>
   </div>`;
 }

@@ -8,9 +8,9 @@ import { Button } from './elements.js';
 import { Field } from './field.js';
 import { Loaded } from './layout.js';
 
-/** Tasks that are offered at a time. */
+/** The most tasks offered at a time. */
 const MAX_FOUND = 8;
-/** After the last key, before tasks are looked for. Milliseconds. */
+/** The delay between the last key and the search for tasks, in milliseconds. */
 const TYPING_DELAY = 200;
 
 /**

@@ -29,7 +29,7 @@ const decisions = {
 };
 
 /**
- * Nothing for an agent that may not decide.
+ * Renders nothing for an agent that may not decide.
  * @param {{id: string, step: string, message: string, approvers: string[] | null}} approval that is pending
  * @param {() => Promise<void>} done called after the decision
  */

@@ -1,4 +1,4 @@
-// What steps wait to have approved, and what was decided. Live.
+// The list of approvals: pending and decided ones, updated live.
 
 import { html } from '../../preact.js';
 import { call, may } from '../../client.js';
@@ -11,7 +11,7 @@ import { Actor, RunLink, TaskLink, When } from '../../ui/names.js';
 import { ApprovalButtons } from './approval-buttons.js';
 
 const PAGE = 30;
-/** Before the list is read again after a change. Milliseconds. */
+/** The delay between a change and reading the list again, in milliseconds. */
 const PACE = 1000;
 const ALL = 'all';
 const states = ['pending', 'approved', 'rejected', 'expired', 'canceled', ALL];
@@ -46,11 +46,15 @@ export function ApprovalsView({ query }) {
   return html`<${Heading} title="Approvals" beside=${beside} />
     <${Filters} list=${list} fields=${fields} />
     <${List} list=${list} caption="Approvals" columns=${columnsOf(list.reload)} one="approval"
-      empty="Nothing waits for approval." />`;
+      empty="Nothing is waiting for approval." />`;
 }
 
 const columnsOf = (done) => [
-  ['Message', 'message', 'grow'],
+  [
+    'Message',
+    ({ id, message }) => html`<a class="name" href="#/approvals/${id}">${message}</a>`,
+    'grow',
+  ],
   ['Task', ({ task_id: id }) => html`<${TaskLink} id=${id} />`],
   ['Run', ({ run_id: id }) => html`<${RunLink} id=${id} />`],
   ['Step', ({ step }) => html`<code>${step}</code>`, 'minor'],
@@ -75,7 +79,7 @@ const columnsOf = (done) => [
 ];
 
 /** Agents by name, and scopes. */
-function Approvers({ of, names }) {
+export function Approvers({ of, names }) {
   if (of === null) return html`<code>approvals:write</code>`;
   return of.map((each, index) =>
     each.startsWith('scope:')

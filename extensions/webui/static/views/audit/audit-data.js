@@ -1,14 +1,16 @@
 // Reads the audit, and adds new entries as they are sent live.
 
 import { useLayoutEffect, useMemo, useReducer, useRef } from '../../preact.js';
-import { call } from '../../client.js';
+import { useRemembered } from '../../address.js';
+import { call, isOutage } from '../../client.js';
+import { FIRST_RETRY, MAX_RETRY, isTextSelected } from '../../data.js';
 
 const PAGE = 50;
-/** With more live entries than that, the first page is read again and the others are dropped. */
+/** With more live entries than this, the first page is read again and the others are dropped. */
 const MAX_LIVE = 200;
-/** Between two drawings of live entries. Milliseconds. */
+/** The interval between two drawings of live entries. Milliseconds. */
 const BEAT = 250;
-/** Before a view that is behind is asked again. Milliseconds. */
+/** The delay before a view that is behind is read again. Milliseconds. */
 const BEHIND_DELAY = 1000;
 
 /** The entries that match a query. Reads run one after the other. */
@@ -24,9 +26,11 @@ class Entries {
   #reads = Promise.resolve();
   #isRereading = false;
   #hasStarted = false;
-  /** Live entries on top of those that were read. */
+  /** Live entries, above the entries that were read. */
   #fresh = 0;
   #timer = null;
+  #retryTimer = null;
+  #retryDelay = FIRST_RETRY;
 
   constructor(query, publish) {
     this.#query = query;
@@ -37,7 +41,11 @@ class Entries {
   read = (after) => this.#queue(() => this.#read({ after }));
 
   /** Reads one page more. */
-  readOlder = () => this.#queue(() => this.#read({ cursor: this.page.next_cursor }));
+  readOlder = () =>
+    this.#queue(async () => {
+      const { next_cursor: cursor } = this.page;
+      if (cursor !== null) await this.#read({ cursor });
+    });
 
   #queue(work) {
     this.#reads = this.#reads.then(work);
@@ -52,21 +60,43 @@ class Entries {
       const first = page.items[0]?.position ?? '';
       const before = cursor ? this.items : this.items.filter(({ position }) => position > first);
       if (!cursor) this.#fresh = before.length;
-      this.items = [...before, ...page.items];
+      const older = after === undefined ? [] : this.#olderThan(page.items.at(-1));
+      this.items = [...before, ...page.items, ...older];
+      if (older.length > 0) page.next_cursor = this.page.next_cursor;
       Object.assign(this, { page, error: null, isRead: true });
+      this.#retryDelay = FIRST_RETRY;
     } catch (error) {
       if (signal.aborted) return;
       if (error.status === 503 && after !== undefined) {
         setTimeout(() => signal.aborted || this.read(after), BEHIND_DELAY);
         return;
       }
-      this.error = error;
+      // Entries that were read stay during an outage.
+      if (!this.isRead || !isOutage(error)) this.error = error;
+      if (isOutage(error)) this.#retry({ cursor, after });
     } finally {
       this.#isRereading = false;
     }
     this.#publish();
-    // More came meanwhile than are kept.
+    // More entries arrived in the meantime than are kept.
     if (this.error === null && this.#fresh > MAX_LIVE) this.#drawSoon();
+  }
+
+  /** The entries of older pages, if there is no gap before them. */
+  #olderThan(last) {
+    const at = this.items.findIndex(({ position }) => position === last?.position);
+    return at === -1 ? [] : this.items.slice(at + 1);
+  }
+
+  #retry(request) {
+    clearTimeout(this.#retryTimer);
+    this.#retryTimer = setTimeout(() => this.#queue(() => this.#read(request)), this.#retryDelay);
+    this.#retryDelay = Math.min(MAX_RETRY, this.#retryDelay * 2);
+  }
+
+  /** The next live stream will not continue the last one. */
+  restart() {
+    this.#hasStarted = false;
   }
 
   /** Takes an event of the live stream. */
@@ -86,12 +116,13 @@ class Entries {
   #drawSoon() {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
+      if (this.#fresh <= MAX_LIVE && isTextSelected()) return this.#drawSoon();
       if (this.#fresh <= MAX_LIVE) this.#publish();
       else this.#reread();
     }, BEAT);
   }
 
-  /** One entry more is kept than may be live, so that they are read again if more come meanwhile. */
+  /** One entry more is kept than may be live, so that they are read again if more come in the meantime. */
   #reread() {
     this.items = this.items.slice(0, MAX_LIVE + 1);
     if (this.#isRereading) return;
@@ -101,22 +132,32 @@ class Entries {
 
   stop() {
     this.#abort.abort();
+    clearTimeout(this.#retryTimer);
     clearTimeout(this.#timer);
   }
 }
 
 /**
  * @param {Record<string, string>} query
- * @returns `entries` that match the query, and those that are `shown` until they are read
+ * @returns `entries` that match the query; `shown`: the previous ones until these are read; `readOlder` reads a page
+ *   more, which going back reads again
  */
 export function useEntries(query) {
   const [, redraw] = useReducer((count) => count + 1, 0);
-  const entries = useMemo(() => new Entries(query, redraw), [JSON.stringify(query)]);
+  const key = JSON.stringify(query);
+  const entries = useMemo(() => new Entries(query, redraw), [key]);
+  const [older, setOlder] = useRemembered('older entries', { key, pages: 0 });
+  const pages = older.key === key ? older.pages : 0;
   useLayoutEffect(() => {
     void entries.read();
+    for (let page = 0; page < pages; page += 1) void entries.readOlder();
     return () => entries.stop();
   }, [entries]);
   const shown = useRef(null);
   if (entries.isRead || entries.error !== null) shown.current = entries;
-  return { entries, shown: shown.current };
+  const readOlder = () => {
+    setOlder({ key, pages: pages + 1 });
+    return entries.readOlder();
+  };
+  return { entries, shown: shown.current, readOlder };
 }

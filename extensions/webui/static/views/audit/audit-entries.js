@@ -21,8 +21,8 @@ const columns = [
   ['From', 'source', 'minor'],
 ];
 
-/** @param entries as `useEntries` shows them */
-export function AuditEntries({ entries: { items, page, error, read, readOlder } }) {
+/** @param entries as `useEntries` shows them; `readOlder` reads a page more */
+export function AuditEntries({ entries: { items, page, error, read }, readOlder }) {
   if (error !== null) return html`<${Failure} error=${error} retry=${read} />`;
   const isMore = (page.next_cursor ?? null) !== null;
   const isCounted = (page.total ?? null) !== null;
@@ -31,10 +31,10 @@ export function AuditEntries({ entries: { items, page, error, read, readOlder } 
     ${isMore && html`<${Button} kind="small" onClick=${readOlder}>Older<//>`}`;
 }
 
-/** Where the subjects of streams are shown. */
+/** The views that show the subjects of streams. */
 const places = { task: 'tasks', run: 'runs', agent: 'agents' };
 
-/** The name of what an entry is about, with a link to where it is shown. */
+/** The name of an entry's subject, with a link to its view. */
 function Subject({ stream, name }) {
   const [kind] = stream.split('-', 1);
   const place = places[kind];
@@ -42,7 +42,7 @@ function Subject({ stream, name }) {
   return html`<${Link} to="${place}/${stream.slice(kind.length + 1)}">${name}<//>`;
 }
 
-/** What used a secret. */
+/** The task and the run that used a secret. */
 const Use = ({ of: { task_id: task, run_id: run, version } }) =>
   html`${version !== null && `version ${version} `}
     ${task !== null && html`in <${TaskLink} id=${task} /> `}

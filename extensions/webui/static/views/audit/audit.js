@@ -1,13 +1,14 @@
 // The audit: commands with their actors, and refusals. New entries appear live.
 
 import { html } from '../../preact.js';
-import { LiveMark, useLive } from '../../live.js';
+import { useLive } from '../../live.js';
 import { agentIdOf, agentName, agentNames, isUuid } from '../../names.js';
 import { useStore } from '../../store.js';
 import { isoOf } from '../../times.js';
 import { Nothing } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { Filters, filtersIn, useFilters } from '../../ui/list.js';
+import { Updates, usePause } from '../../ui/updates.js';
 import { AuditEntries } from './audit-entries.js';
 import { useEntries } from './audit-data.js';
 
@@ -41,7 +42,7 @@ function fieldsIn(query) {
 const withType = ({ outcome, ...filters }) =>
   outcome === 'CommandRefused' ? { ...filters, type: outcome } : { ...filters, outcome };
 
-/** The names that the filter of actors offers. */
+/** The names that the filter suggests. */
 function Actors() {
   const names = useStore(() => agentNames().join('\n'));
   return html`<datalist id="actors">
@@ -49,7 +50,7 @@ function Actors() {
   </datalist>`;
 }
 
-/** The fields; an agent that was chosen by its ID is named. */
+/** The fields of the filter. An agent that was chosen by its ID is shown by name. */
 const fieldsFor = (who, actor) =>
   fields.map((field) =>
     field.name === 'actor' && isUuid(who) ? { ...field, hint: agentName(actor) } : field,
@@ -63,17 +64,26 @@ export function AuditView({ query: address }) {
   const isUnknown = actor === null;
   const filters = { ...others, actor: actor ?? '' };
   const query = { ...filters, from: isoOf(from), to: isoOf(to) };
-  const { entries, shown } = useEntries(query);
-  // Nothing is sent live of the past, nor of what the service does itself.
+  const { entries, shown, readOlder } = useEntries(query);
+  // The live stream has neither past entries nor the service's own actions.
   const isRefused = to !== '' || filters.actor === 'service' || isUnknown;
-  const path = entries.isRead && !isRefused ? 'audit/live' : null;
+  const { isPaused, pause } = usePause();
+  const path = entries.isRead && !isRefused && !isPaused ? 'audit/live' : null;
   const live = useLive(path, entries.take, { query: filters, deps: [entries] });
-  const mark = html`<${LiveMark} state=${isRefused ? 'refused' : live} />`;
-  return html`<${Heading} title="Audit" beside=${mark} />
+  const updates = {
+    liveness: isRefused ? 'refused' : isPaused ? 'paused' : entries.error !== null ? 'lost' : live,
+    reload: entries.read,
+    pause: (isNow) => {
+      // Entries that arrive during the pause are read after it.
+      if (isNow) entries.restart();
+      pause(isNow);
+    },
+  };
+  return html`<${Heading} title="Audit" beside=${html`<${Updates} of=${updates} />`} />
     <${Filters} list=${list} fields=${fieldsFor(who, actor)} />
     <${Actors} />
     <div class="results" aria-live="polite">
       ${isUnknown && html`<${Nothing} text="No agent, or more than one, is called “${who}”." />`}
-      ${!isUnknown && shown !== null && html`<${AuditEntries} entries=${shown} />`}
+      ${!isUnknown && shown !== null && html`<${AuditEntries} entries=${shown} readOlder=${readOlder} />`}
     </div>`;
 }

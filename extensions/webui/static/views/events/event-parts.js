@@ -7,24 +7,27 @@ import { counted } from '../../times.js';
 import { Button, Json, State } from '../../ui/elements.js';
 import { RunLink, TaskLink } from '../../ui/names.js';
 
-/** Runs that are shown of an event before a person asks for more. */
-const FEW = 3;
+/** How many runs of an event are shown before a person asks for more. */
+const MAX_SHOWN_RUNS = 3;
 /** Runs in one request. */
 const MAX_IDS = 100;
-/** Characters of a payload in a row. */
+/** How many characters of a payload a row shows. */
 const PREVIEW = 80;
 
-/** By the ids of runs. They are read anew with each page. */
+/** The states of runs by id. Each page reads its own. */
 const states = new Map();
 const MAX_STATES = 5000;
 
 /** Reads the states of the runs that are shown. */
 export async function readStates(events, signal) {
-  const ids = events.flatMap(({ runs }) => runs.slice(0, FEW).map(({ run_id: id }) => id));
+  const ids = events.flatMap(({ runs }) =>
+    runs.slice(0, MAX_SHOWN_RUNS).map(({ run_id: id }) => id),
+  );
   await readStatesOf(ids, signal);
 }
 
-async function readStatesOf(ids, signal) {
+/** The same for runs by their ids. */
+export async function readStatesOf(ids, signal) {
   if (!may('runs:read') || ids.length === 0) return;
   if (states.size > MAX_STATES) states.clear();
   for (let from = 0; from < ids.length; from += MAX_IDS) {
@@ -34,7 +37,10 @@ async function readStatesOf(ids, signal) {
   }
 }
 
-/** The beginning of the payload; all of it and the ids when opened. */
+/** The state of a run when it was last read; undefined if it is not known. */
+export const stateOf = (id) => states.get(id);
+
+/** The start of the payload. When opened: all of it, with the ids. */
 export function EventDetails({ event }) {
   const { payload, event_id: id, stream_id: stream, namespace } = event;
   const text = writeJson(payload);
@@ -49,7 +55,7 @@ export function EventDetails({ event }) {
 export function EventRuns({ event: { triggered, runs } }) {
   const [isOpen, setOpen] = useState(false);
   if (triggered === 0) return html`<span class="soft">no task listened</span>`;
-  const shown = isOpen ? runs : runs.slice(0, FEW);
+  const shown = isOpen ? runs : runs.slice(0, MAX_SHOWN_RUNS);
   const open = async () => {
     await readStatesOf(runs.map(({ run_id: id }) => id));
     setOpen(true);
@@ -63,6 +69,6 @@ export function EventRuns({ event: { triggered, runs } }) {
 }
 
 function CausedRun({ task_id: task, run_id: run }) {
-  const state = states.get(run);
+  const state = stateOf(run);
   return html`<${RunLink} id=${run} /> ${state && html`<${State} of=${state} />`} <${TaskLink} id=${task} />`;
 }

@@ -14,7 +14,7 @@ import { Actor, When } from '../../ui/names.js';
 const PAGE = 20;
 const fields = [{ name: 'topic', label: 'Topic', type: 'search', placeholder: 'orders.created' }];
 
-/** A topic as the service takes it; half-typed ones are no error worth a request. */
+/** A topic that the service would accept. A half-typed one is not sent. */
 const isTopic = (text) => /^[A-Za-z0-9_.:/-]{1,200}$/.test(text);
 
 async function readEvents({ topic, ...query }, signal) {
@@ -44,7 +44,7 @@ const Head = ({ topic, done }) =>
 function Latest({ query }) {
   const list = useList('events', filtersIn(query, fields), readEvents);
   const empty = html`<${Nothing} text="No events.">An event triggers the tasks that listen to its topic.<//>`;
-  // An event that the filter leaves out would seem to be lost.
+  // If the filter excluded the new event, it would seem lost.
   const show = (topic) => {
     if (list.typed.topic !== '' && list.typed.topic !== topic) list.change('topic', 0)(topic);
     else void list.reload();
@@ -54,13 +54,17 @@ function Latest({ query }) {
     <${List} list=${list} caption="Latest events" columns=${columns} one="event" rowKey="event_id" empty=${empty} />`;
 }
 
+/** A topic, as a link to its events. */
+export const TopicLink = ({ topic }) =>
+  html`<a href="#/events?topic=${encodeURIComponent(topic)}"><code>${topic}</code></a>`;
+
 const columns = [
-  ['When', ({ published_at: at }) => html`<${When} at=${at} />`],
   [
-    'Topic',
-    ({ topic }) =>
-      html`<a class="name" href="#/events?topic=${encodeURIComponent(topic)}"><code>${topic}</code></a>`,
+    'When',
+    ({ event_id: id, published_at: at }) =>
+      html`<a class="name" href="#/events/${id}"><${When} at=${at} /></a>`,
   ],
+  ['Topic', ({ topic }) => html`<${TopicLink} topic=${topic} />`],
   [
     'From',
     ({ source_agent_id: id, source_agent_name: name }) => html`<${Actor} id=${id} name=${name} />`,

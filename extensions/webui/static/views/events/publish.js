@@ -10,11 +10,11 @@ import { ask } from '../../ui/dialog.js';
 import { Button } from '../../ui/elements.js';
 import { TaskLink } from '../../ui/names.js';
 
-/** Tasks that the preview names. */
-const FEW = 10;
+/** The most tasks that the preview names. */
+const MAX_NAMED_TASKS = 10;
 
 /**
- * @param {string} topic that is offered
+ * @param {string} topic the initial value
  * @param {(topic: string) => void} done called after the event was published
  */
 export function PublishButton({ topic = '', done }) {
@@ -47,7 +47,7 @@ export function PublishButton({ topic = '', done }) {
   return html`<${Button} kind="main-action" onClick=${open}>Publish test event<//>`;
 }
 
-/** @throws Error for what is no JSON object */
+/** @throws Error if it is not a JSON object */
 function payloadOf({ payload }) {
   let value;
   try {
@@ -68,7 +68,7 @@ async function preview(values) {
   const query = { matching: values.topic, limit: 200, ...namespaces };
   const { topics } = await call('GET', 'topics', { query });
   const many = topics.reduce((sum, { active_tasks: tasks }) => sum + tasks, 0);
-  const ids = topics.flatMap(({ task_ids: tasks }) => tasks).slice(0, FEW);
+  const ids = topics.flatMap(({ task_ids: tasks }) => tasks).slice(0, MAX_NAMED_TASKS);
   await learnTitles(ids);
   const rest = many - ids.length;
   const shown = html`<p>${many === 0 ? 'No task listens to this topic.' : `Triggers ${counted(many, 'task')}:`}</p>

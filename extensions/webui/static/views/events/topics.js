@@ -10,14 +10,14 @@ import { List, useList } from '../../ui/list.js';
 import { TaskLink } from '../../ui/names.js';
 
 const PAGE = 25;
-/** Tasks that are named of a topic. */
-const FEW = 5;
+/** The most tasks named for a topic. */
+const MAX_NAMED_TASKS = 5;
 
 async function readTopics({ after: _after, ...query }, signal) {
   const page = await call('GET', 'topics', { query: { ...query, limit: PAGE }, signal });
   const { topics: items, total_topics: total, next_cursor } = page;
   await learnTitles(
-    items.flatMap(({ task_ids: ids }) => ids.slice(0, FEW)),
+    items.flatMap(({ task_ids: ids }) => ids.slice(0, MAX_NAMED_TASKS)),
     signal,
   );
   return { items, total, next_cursor };
@@ -46,7 +46,7 @@ const columns = [
 ];
 
 function Listeners({ task_ids: ids, active_tasks: many }) {
-  const shown = ids.slice(0, FEW);
+  const shown = ids.slice(0, MAX_NAMED_TASKS);
   return html`<ul class="plain">
     ${shown.map((id) => html`<li key=${id}><${TaskLink} id=${id} /></li>`)}
     ${many > shown.length && html`<li class="soft">and ${counted(many - shown.length, 'task')} more</li>`}

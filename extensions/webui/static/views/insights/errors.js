@@ -6,7 +6,7 @@ import { Bars, Spark } from '../../ui/bars.js';
 import { Button, Nothing, Table } from '../../ui/elements.js';
 import { Facts, Loaded, Section } from '../../ui/layout.js';
 import { RunLink, TaskLink, When } from '../../ui/names.js';
-import { errorColumns } from '../overview/error-groups.js';
+import { errorColumns, runsOfError } from '../overview/error-groups.js';
 import { RetryGroup } from '../overview/retry-group.js';
 import { may } from '../../client.js';
 import { CsvButton } from './figures.js';
@@ -38,7 +38,7 @@ export function ErrorSection({ found, asked, choose }) {
 }
 
 function AllErrors({ found, choose, done }) {
-  const { items, total, start } = found;
+  const { items, total, start, task } = found;
   const more = [
     ['Over time', ({ counts }) => html`<${Spark} counts=${counts} />`, 'minor'],
     [
@@ -48,13 +48,13 @@ function AllErrors({ found, choose, done }) {
     ],
   ];
   const left = total - items.length;
-  return html`<${Table} caption="By error" columns=${errorColumns({ start, done, more })} items=${items}
+  return html`<${Table} caption="By error" columns=${errorColumns({ start, task, done, more })} items=${items}
       empty=${html`<${Nothing} text="No run failed in this period." />`} />
     ${left > 0 && html`<p class="hint">The ${count(items.length)} latest of ${counted(total, 'error')}.</p>`}`;
 }
 
 function OneError({ found, id, done }) {
-  const { items, bucket_starts: starts, timezone, start, by } = found;
+  const { items, bucket_starts: starts, timezone, start, by, task } = found;
   const group = items.find((each) => each.id === id);
   if (group === undefined) {
     return html`<${Nothing} text="No run failed with this error in the period.">Choose a longer period.<//>`;
@@ -73,7 +73,10 @@ function OneError({ found, id, done }) {
   const facts = [
     ['Error', html`<code>${group.error}</code>`],
     ['Example', html`<code>${group.example}</code>`],
-    ['Failures', count(group.count)],
+    [
+      'Failures',
+      html`<a href="#/${runsOfError(id, start, task && { task_id: task })}">${counted(group.count, 'failed run')}</a>`,
+    ],
     ['First', html`<${When} at=${group.first} />`],
     ['Last', html`<${When} at=${group.last} />`],
     run !== null && ['Last run', html`<${RunLink} id=${run} />`],
@@ -83,12 +86,13 @@ function OneError({ found, id, done }) {
     ['Failures', ({ count: many }) => count(many), 'num'],
     [
       'Runs',
-      ({ task_id: task }) => html`<a href="#/runs?state=failed&task_id=${task}">Failed runs</a>`,
+      ({ task_id: task }) =>
+        html`<a href="#/${runsOfError(id, start, { task_id: task })}">Failed runs</a>`,
       'num',
     ],
   ];
   return html`<${Facts} of=${facts} />
     <${Bars} title="Failures with this error" items=${bars} columns=${columns} format=${count} />
     <${Table} caption="Tasks with this error" columns=${taskColumns} items=${group.tasks} rowKey="task_id" />
-    ${may('tasks:write') && html`<p><${RetryGroup} group=${group} start=${start} done=${done} /></p>`}`;
+    ${may('tasks:write') && html`<p><${RetryGroup} group=${group} start=${start} task=${task} done=${done} /></p>`}`;
 }

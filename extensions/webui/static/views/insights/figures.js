@@ -77,7 +77,7 @@ const numbers = [
   ['p95_seconds', ({ p95_execution_time_seconds: each }) => each],
 ];
 
-/** Columns of files of figures, after those that say whose they are. */
+/** The columns of figures in a CSV file. They follow the columns that name the task or the time. */
 export const csvColumns = (first) => [...first, ...numbers];
 
 /** Saves rows as a file. */

@@ -1,10 +1,10 @@
-// What the insights read, as the address says.
+// Reads the data of the insights for the choices in the address.
 
 import { call } from '../../client.js';
-import { learnTitles } from '../../names.js';
+import { learnErrors, learnTitles } from '../../names.js';
 import { shownZone } from '../../zones.js';
 
-/** The periods, with the part of a query that asks for each. */
+/** The periods, each with its query parameters. */
 export const periods = {
   '24h': { name: 'last 24 hours', query: { hours: 24 }, by: 'hour' },
   '7d': { name: 'last 7 days', query: { days: 7 }, by: 'day' },
@@ -20,10 +20,16 @@ export const orders = {
   skipped: 'most skipped runs',
 };
 
-/** The longest period of statistics by hour, by task and by error. */
-const LONGEST_FINE = '31d';
+/** How many tasks are ranked. The figures of each need all its days. */
+const MAX_RANKED = 25;
 
-/** @param {Record<string, string>} filters of the address @returns the same with defaults for what is missing or unknown */
+/** The longest period of statistics by hour, by task and by error. */
+const MAX_FINE_PERIOD = '31d';
+
+/**
+ * @param {Record<string, string>} filters of the address @returns the filters with defaults for missing and unknown
+ *   values
+ */
 export function chosen({ period, by, task, error, sort }) {
   const known = Object.hasOwn(periods, period) ? period : '24h';
   const hasHours = known !== '365d';
@@ -38,22 +44,22 @@ export function chosen({ period, by, task, error, sort }) {
   };
 }
 
-/** The statistics of all tasks, or of one, by hour or day. */
+/** The statistics of all tasks, or of one, as `rows` by hour or day. */
 export async function readFigures({ period, by, task }, signal) {
   const query = { ...periods[period].query, timezone: shownZone(), interval: by };
   const path = task === '' ? 'stats/summary' : `task/${task}/stats`;
   const all = await call('GET', path, { query, signal });
   if (task !== '') await learnTitles([task], signal);
-  return { ...all, rows: by === 'hour' ? all.by_hour : all.by_day };
+  return { ...all, by, rows: by === 'hour' ? all.by_hour : all.by_day };
 }
 
-const fine = (period) => periods[period === '365d' ? LONGEST_FINE : period];
+const fine = (period) => periods[period === '365d' ? MAX_FINE_PERIOD : period];
 
 /** The name of the period that figures by task and error cover. */
 export const finePeriod = (period) => fine(period).name;
 
 export async function readTasks({ period, sort }, signal) {
-  const query = { ...fine(period).query, timezone: shownZone(), sort, limit: 50 };
+  const query = { ...fine(period).query, timezone: shownZone(), sort, limit: MAX_RANKED };
   const ranking = await call('GET', 'stats/tasks', { query, signal });
   const ids = ranking.items.map(({ task_id: id }) => id);
   await learnTitles(ids, signal);
@@ -72,5 +78,6 @@ export async function readErrors({ period, by, task }, signal) {
   const found = await call('GET', 'stats/errors', { query, signal });
   const ids = found.items.flatMap(({ tasks }) => tasks.map((each) => each.task_id));
   await learnTitles(ids.slice(0, 200), signal);
-  return { ...found, by: interval };
+  learnErrors(found.items);
+  return { ...found, by: interval, task };
 }

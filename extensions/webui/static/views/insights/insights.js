@@ -1,14 +1,14 @@
-// Runs over time, by task and by error. Everything that is chosen is in the address.
+// Runs over time, by task and by error. All choices are in the address.
 
 import { html } from '../../preact.js';
 import { titleOf } from '../../names.js';
-import { useData } from '../../data.js';
 import { useStore } from '../../store.js';
 import { count, duration, percent } from '../../times.js';
 import { Button, Nothing, State, Table } from '../../ui/elements.js';
 import { Heading, Loaded, Section } from '../../ui/layout.js';
 import { Filters, filtersIn, useFilters } from '../../ui/list.js';
 import { TaskLink, When } from '../../ui/names.js';
+import { Updates, together, usePause, useUpdates } from '../../ui/updates.js';
 import { shownZone } from '../../zones.js';
 import { ErrorSection } from './errors.js';
 import { Charts, CsvButton, Totals, csvColumns } from './figures.js';
@@ -22,7 +22,7 @@ import {
   readTasks,
 } from './insights-data.js';
 
-/** Between two reads. Milliseconds. */
+/** The interval of reads, in milliseconds. */
 const BEAT = 15_000;
 
 const fields = [
@@ -40,11 +40,19 @@ export function InsightsView({ query }) {
   const zone = useStore(shownZone);
   const asked = chosen(filters.asked.filters);
   const deps = [filters.asked, zone];
-  const figures = useData((signal) => readFigures(asked, signal), deps, { every: BEAT });
-  const tasks = useData((signal) => readTasks(asked, signal), deps, { every: BEAT });
-  const errors = useData((signal) => readErrors(asked, signal), deps, { every: BEAT });
-  const list = { ...filters, typed: { ...filters.typed, ...asked } };
-  const beside = html`<span class="soft">${zone}</span>`;
+  const pausing = usePause();
+  const polled = { every: BEAT, pausing };
+  const figures = useUpdates((signal) => readFigures(asked, signal), deps, polled);
+  const tasks = useUpdates((signal) => readTasks(asked, signal), deps, polled);
+  const errors = useUpdates((signal) => readErrors(asked, signal), deps, polled);
+  // A period begins with the interval that suits it: 31 days by hour would be 744 bars.
+  const change = (name, delay) =>
+    name === 'period'
+      ? (period) => filters.changeAll({ period, by: '' })
+      : filters.change(name, delay);
+  const list = { ...filters, typed: { ...filters.typed, ...asked }, change };
+  const updates = together(pausing, [figures, tasks, errors]);
+  const beside = html`<span class="soft">${zone}</span><${Updates} of=${updates} />`;
   return html`<div class="insights">
     <${Heading} title="Insights" beside=${beside} />
     <${Filters} list=${list} fields=${fields}>
@@ -58,7 +66,7 @@ export function InsightsView({ query }) {
   </div>`;
 }
 
-/** Buttons that take back the choice of a task or an error. */
+/** Buttons that clear the choice of a task or an error. */
 function Chosen({ asked: { task, error }, change, errors }) {
   const group = errors?.items.find(({ id }) => id === error);
   return html`<div class="row middle chips">
@@ -78,9 +86,10 @@ function Chosen({ asked: { task, error }, change, errors }) {
 const timeColumns = [['start', ({ start }) => start]];
 
 function Overall({ figures, asked }) {
-  const { period, by, task } = asked;
+  const { period, task } = asked;
+  const { by } = figures;
   const name = ['runs', by, period, task && titleOf(task)].filter(Boolean).join('-');
-  // The answer to an earlier choice may still be shown.
+  // The data of an earlier choice may still be shown.
   if (figures.rows === undefined) return null;
   return html`<${Totals} figures=${figures} />
     <${Charts} figures=${figures} by=${by} />
@@ -122,7 +131,7 @@ function TaskSection({ found, asked, change }) {
   const field = { name: 'sort', label: 'Tasks with', options: orders };
   const rows = found.data?.items ?? [];
   const aside = html`<div class="row middle">
-    <${Filters} list=${list} fields=${[field]} />
+    <${Filters} list=${list} fields=${[field]} label="Order of the tasks" />
     <${CsvButton} name="tasks-${sort}-${period}" columns=${taskCsv} rows=${rows} />
   </div>`;
   return html`<${Section} title="By task, ${finePeriod(period)}" aside=${aside}>

@@ -34,7 +34,7 @@ function Fields({ namespace, etag }) {
     notify(isNew ? `The namespace ${name} is created.` : `The namespace ${name} is saved.`);
     location.hash = `#/namespaces/${name}`;
   });
-  const hint = 'a-z 0-9 - and first a letter; it never changes';
+  const hint = 'a-z, 0-9 and -, starting with a letter; it cannot be changed later';
   const back = isNew ? 'namespaces' : `namespaces/${namespace.name}`;
   return html`<${Heading} title=${isNew ? 'New namespace' : `Change ${namespace.name}`} />
     <${Form} form=${form} action=${isNew ? 'Create' : 'Save'} back=${back}>

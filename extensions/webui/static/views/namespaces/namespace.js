@@ -1,4 +1,4 @@
-// One namespace: what it uses of its quotas, and what an administrator can do with it.
+// One namespace: its use of its quotas, and the actions of an administrator.
 
 import { html } from '../../preact.js';
 import { call, command, may, ownNamespace } from '../../client.js';
@@ -52,7 +52,7 @@ function Actions({ name, quota_bounds: bounds }) {
   const isChosen = chosen === name;
   const remove = {
     title: `Delete the namespace ${name}?`,
-    text: 'It must have no agents, live tasks and secrets. Its records stay, and its name is not used again.',
+    text: 'It must have no agents, live tasks or secrets. Its records stay, and its name cannot be used again.',
     act: async ({ reason }) => {
       await command(`namespaces/${name}`, { method: 'DELETE', reason });
       if (isChosen) chooseNamespace('');

@@ -1,4 +1,4 @@
-// The namespaces, and for an agent of one namespace its own.
+// The list of namespaces. An agent of one namespace sees its own.
 
 import { html } from '../../preact.js';
 import { call, may, ownNamespace } from '../../client.js';

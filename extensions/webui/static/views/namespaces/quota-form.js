@@ -1,4 +1,4 @@
-// Sets the quotas of a namespace: an admin its bounds, its own administrator what it wants within them.
+// Sets the quotas of a namespace. An admin sets its bounds; the namespace's own administrator may lower them.
 
 import { html } from '../../preact.js';
 import { call, callFully, may, reasonHeader } from '../../client.js';
@@ -11,13 +11,13 @@ import { Form, ReasonField, useForm } from '../../ui/form.js';
 import { Heading, LoadedView } from '../../ui/layout.js';
 
 const hints = {
-  weight: 'its share of starts beside other namespaces; without it 1',
+  weight: 'its share of run starts relative to other namespaces; default 1',
   tasks: 'active and paused',
   agents: 'registered',
-  topics: 'that an event was published under',
+  topics: 'with at least one published event',
   events: 'in the log',
   artifact_bytes: 'of the results of runs',
-  runs_per_minute: 'that begin',
+  runs_per_minute: 'that start',
   payload_bytes_per_minute: 'of events, and of the params of runs',
 };
 const names = Object.keys(hints);
@@ -47,7 +47,7 @@ function Fields({ namespace, etag }) {
       : `${hints[quota]}; at most ${count(bounds[quota])}`;
   return html`<${Heading} title="Quotas of ${name}" />
     <${Form} form=${form} action="Save" back="namespaces/${name}">
-      <p class="soft">An empty field is not limited${isBounding ? ', or as the settings of the service say' : ' further'}.</p>
+      <p class="soft">An empty field sets no ${isBounding ? 'limit here; the service’s settings may set one' : 'further limit'}.</p>
       <div class="pairs">
         ${names.map(
           (
@@ -62,7 +62,7 @@ function Fields({ namespace, etag }) {
 
 const labelOf = (quota) => spaced(quota[0].toUpperCase() + quota.slice(1));
 
-/** What is limited. An issue names the quota, as the service's answer does. */
+/** The quotas to send. An issue names its quota as the service's response does. */
 const quotasIn = (values) =>
   Object.fromEntries(
     names.filter((each) => values[each].trim() !== '').map((each) => [each, Number(values[each])]),

@@ -1,30 +1,31 @@
-// What a namespace uses of its quotas.
+// A namespace's use of its quotas.
 
 import { html } from '../../preact.js';
 import { call } from '../../client.js';
-import { useData } from '../../data.js';
 import { count } from '../../times.js';
 import { State, Table, spaced } from '../../ui/elements.js';
 import { Loaded, Section, Tile } from '../../ui/layout.js';
 import { When } from '../../ui/names.js';
+import { Updates, useUpdates } from '../../ui/updates.js';
 
-/** Between two reads. Milliseconds. */
+/** The interval of reads, in milliseconds. */
 const BEAT = 5000;
-/** The share of a limit from which it is said that it is nearly reached. */
+/** From this share of a limit on, a quota counts as nearly used up. */
 const NEAR = 0.8;
 
 export function Usage({ name }) {
-  const usage = useData(
+  const usage = useUpdates(
     (signal) => call('GET', `namespaces/${encodeURIComponent(name)}/usage`, { signal }),
     [],
     { every: BEAT },
   );
+  const aside = html`<${Updates} of=${usage} />`;
   return html`<${Loaded} of=${usage}>
     ${({ weight, unfinished_runs: runs, quotas }) => html`<div class="tiles">
         <${Tile} name="Unfinished runs" value=${runs === null ? null : count(runs)} />
         <${Tile} name="Weight" value=${count(weight)} more="its share of the slots" />
       </div>
-      <${Section} title="Quotas">
+      <${Section} title="Quotas" aside=${aside}>
         <${Table} caption="Quotas" columns=${columns} items=${quotas} rowKey="quota" />
       <//>`}
   <//>`;
@@ -38,7 +39,7 @@ const columns = [
     ({ limit }) => (limit === null ? html`<span class="soft">none</span>` : count(limit)),
     'num',
   ],
-  ['', (quota) => html`<${Meter} ...${quota} />`, 'grow'],
+  ['Share', (quota) => html`<${Meter} ...${quota} />`, 'grow'],
   ['State', (quota) => html`<${Condition} ...${quota} />`],
 ];
 

@@ -27,7 +27,7 @@ export function Banners() {
       html`<div class="banner wait">
       <span>
         <strong>On hold: no schedule fires and no run starts. </strong>
-        “${hold.reason}”, <${Actor} id=${hold.by} />, <${When} at=${hold.since} />
+        “${hold.reason}”, <${Actor} id=${hold.by} name=${hold.by_name} />, <${When} at=${hold.since} />
       </span>
       ${may('ops') && html`<${ReleaseButton} />`}
     </div>`
@@ -35,7 +35,7 @@ export function Banners() {
   </div>`;
 }
 
-/** A hold concerns everybody. Operators read the order itself; it is in the report of the service's health too. */
+/** Everybody sees a hold: operators from the hold itself, others from the service's health report. */
 async function findHold() {
   if (may('ops')) return (await call('GET', 'operations')).hold;
   const { checks } = await readHealth();
@@ -46,7 +46,7 @@ async function readHold() {
   if (agentId() === undefined) return;
   try {
     const hold = await findHold();
-    // Somebody may have logged out meanwhile.
+    // The session may have ended in the meantime.
     if (agentId() !== undefined) setState({ hold });
   } catch (error) {
     // The other banner says why it is unknown.
@@ -75,7 +75,7 @@ const releaseDialog = {
   done: 'The service was released.',
 };
 
-/** Asks for a hold, or for its end, and then orders it. */
+/** Asks for confirmation, and then holds or releases the service. */
 export const askToHold = () => askCommand({ text: 'Hold', dialog: holdDialog, done: readHold });
 export const askToRelease = () =>
   askCommand({ text: 'Release', dialog: releaseDialog, done: readHold });

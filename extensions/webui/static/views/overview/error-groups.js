@@ -1,14 +1,14 @@
-// Failed runs of the last 24 hours by error, with their retry.
+// Failed runs of the last 24 hours by error, with a button that retries them.
 
 import { html } from '../../preact.js';
 import { call, may } from '../../client.js';
-import { learnTitles } from '../../names.js';
+import { learnErrors, learnTitles } from '../../names.js';
 import { count } from '../../times.js';
 import { Link, Nothing, Table } from '../../ui/elements.js';
 import { RunLink, TaskLink, When } from '../../ui/names.js';
 import { RetryGroup } from './retry-group.js';
 
-/** Groups in the overview, and tasks of each. */
+/** The most groups in the overview, and the most tasks named in each. */
 const MAX_GROUPS = 4;
 const MAX_TASKS = 2;
 
@@ -19,13 +19,14 @@ export async function readErrorGroups(signal, after) {
     tasks.slice(0, MAX_TASKS).map((each) => each.task_id),
   );
   await learnTitles(ids, signal);
+  learnErrors(found.items);
   return found;
 }
 
-/** @param done called when runs were retried; @param more further columns */
-export const errorColumns = ({ start, done, more = [] }) => [
+/** @param task the only task whose runs are meant; @param done called when runs were retried; @param more columns */
+export const errorColumns = ({ start, task, done, more = [] }) => [
   ['Error', (group) => html`<${ErrorText} ...${group} />`, 'grow'],
-  ['Runs', ({ count: many }) => html`<strong>${count(many)}</strong>`, 'num'],
+  ['Runs', (group) => html`<strong><${RunsOf} ...${{ group, start, task }} /></strong>`, 'num'],
   ['Tasks', (group) => html`<${Tasks} ...${group} />`],
   ...more,
   ['First', ({ first: at }) => html`<${When} at=${at} />`, 'num minor'],
@@ -37,7 +38,7 @@ export const errorColumns = ({ start, done, more = [] }) => [
   ],
   may('tasks:write') && [
     'Retry',
-    (group) => html`<${RetryGroup} ...${{ group, start, done }} />`,
+    (group) => html`<${RetryGroup} ...${{ group, start, task, done }} />`,
     'num',
   ],
 ];
@@ -45,19 +46,30 @@ export const errorColumns = ({ start, done, more = [] }) => [
 const ErrorText = ({ id, error, example }) =>
   html`<span class="clamp" title=${example}><${Link} to="insights?error=${id}">${error}<//></span>`;
 
+const RunsOf = ({ group: { id, count: many }, start, task }) =>
+  html`<a href="#/${runsOfError(id, start, task && { task_id: task })}" title="List these runs">${count(many)}</a>`;
+
+/** The address of the list of runs that started after an instant and failed with an error. */
+export const runsOfError = (id, start, more = {}) =>
+  `runs?${new URLSearchParams({ error_group: id, state: 'failed', since: start, ...more })}`;
+
 function Tasks({ tasks, task_count: many, has_more_tasks: hasMore }) {
   const shown = tasks.slice(0, MAX_TASKS);
   const left = many - shown.length;
-  return html`${shown.map(({ task_id: id }, n) => html`${n > 0 && ', '}<${TaskLink} key=${id} id=${id} />`)}
-    ${left > 0 && html` <span class="soft">and ${count(left)} more${hasMore && ' at least'}</span>`}`;
+  return html`<div class="tasks">
+    ${shown.map(({ task_id: id }, n) => html`${n > 0 && ', '}<${TaskLink} key=${id} id=${id} />`)}
+    ${left > 0 && html` <span class="soft">and ${count(left)} more${hasMore && ' at least'}</span>`}
+  </div>`;
 }
 
-export function ErrorGroups({ found, done }) {
-  const { items, total, start } = found;
-  const left = total - items.length;
-  return html`<div class="error-groups">
+export const ErrorGroups = ({ found: { items, start }, done }) =>
+  html`<div class="error-groups">
     <${Table} caption="Failures by error" columns=${errorColumns({ start, done })} items=${items}
       empty=${html`<${Nothing} text="No run failed in the last 24 hours." />`} />
-    ${left > 0 && html`<p class="hint"><a href="#/insights?period=24h&sort=failed">${count(left)} more</a></p>`}
   </div>`;
+
+/** How many errors the overview leaves out. It is in the head of the section, where it takes no space. */
+export function MoreErrors({ total, items }) {
+  const left = total - items.length;
+  return left > 0 && html`<a href="#/insights?period=24h&sort=failed">${count(left)} more</a>`;
 }

@@ -1,8 +1,9 @@
-// What to do first on an empty service.
+// The first steps on an empty service.
 
 import { html, useState } from '../../preact.js';
-import { call, command, may } from '../../client.js';
+import { agentId, call, command, may } from '../../client.js';
 import { learnTitle } from '../../names.js';
+import { getState } from '../../store.js';
 import { Button, Link } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { TaskLink } from '../../ui/names.js';
@@ -15,13 +16,21 @@ const example = {
   payload: { pipeline: [{ id: 'hello', uses: 'echo', with: { text: 'Hello' } }] },
 };
 
-/** The only task, if nothing has run yet; null once something has, or for who may not see tasks. */
+/** Agents and namespaces for which something has run. They are not checked again. */
+const begun = new Set();
+const seen = () => `${agentId()} ${getState().namespace}`;
+
+/** Whether something is known to have run; also true for agents that may not see tasks. */
+export const hasBegun = () => !may('tasks:read') || !may('runs:read') || begun.has(seen());
+
+/** The only task, if nothing has run yet; null once something has. */
 export async function readBeginning(signal) {
-  if (!may('tasks:read') || !may('runs:read')) return null;
+  const asked = seen();
   const one = { query: { limit: 1 }, signal };
   const [tasks, runs] = await Promise.all([call('GET', 'tasks', one), call('GET', 'runs', one)]);
-  if (runs.total > 0 || tasks.total > 1) return null;
-  return { task: tasks.items[0] ?? null };
+  if (runs.total === 0 && tasks.total <= 1) return { task: tasks.items[0] ?? null };
+  begun.add(asked);
+  return null;
 }
 
 /** @param task the only one, or null @param done called when there is something to see */
@@ -52,7 +61,7 @@ export function Guide({ task: known, done }) {
                     <${Button} kind="main-action" onClick=${create}>Create an example task<//>
                     <a href="#/tasks/new">Write your own</a>
                   </p>`
-                : html`<p class="soft">Your agent lacks the scope <code>tasks:write</code> for it.</p>`
+                : html`<p class="soft">Your agent lacks the scope <code>tasks:write</code>  for this.</p>`
           }
         </li>
         <li class=${run === null ? '' : 'done'}>

@@ -1,4 +1,4 @@
-// Runs under way, and figures of the service. Live.
+// Unfinished runs and figures of the service, updated live.
 
 import { html } from '../../preact.js';
 import { call, may } from '../../client.js';
@@ -11,14 +11,14 @@ import { Running, When } from '../../ui/names.js';
 import { runColumn, stateColumn, taskColumn } from '../runs/runs-table.js';
 
 const HOUR = 3_600_000;
-/** Runs and due tasks in the lists, and runs of each state that are read. */
+/** The most runs and due tasks in the lists, and the most runs read of each state. */
 const MAX_SHOWN = 12;
 const MAX_READ = 50;
 const unfinished = ['running', 'waiting', 'retrying', 'queued'];
 
 const readRuns = (query, signal) => call('GET', 'runs', { query, signal });
 
-/** The counts of unfinished runs; of those that started last in each state, those that have run longest. */
+/** The counts of unfinished runs. Also, from the runs that started last in each state, the longest ones. */
 export async function readUnfinished(signal, after) {
   const lists = await Promise.all(
     unfinished.map((state) => readRuns({ state, limit: MAX_READ, after }, signal)),
@@ -48,14 +48,18 @@ export async function readDue(signal) {
   return due;
 }
 
-/** The lag of the slowest read model in seconds; null if the agent may not know. */
-export async function readLag(signal) {
+/**
+ * The state of the projections: `lag` of the slowest in seconds, and `halted`, the names of those that are halted; null
+ * if the agent may not know.
+ */
+export async function readProjections(signal) {
   if (!may('ops')) return null;
   const { projections } = await call('GET', 'projections', { signal });
-  return Math.max(0, ...projections.map(({ lag_seconds: lag }) => lag));
+  const halted = projections.filter(({ state }) => state === 'halted').map(({ name }) => name);
+  return { lag: Math.max(0, ...projections.map(({ lag_seconds: lag }) => lag)), halted };
 }
 
-/** The report of the service's health. One that does not come is the report of an unhealthy service. */
+/** The service's health report. If it cannot be read, the service counts as unhealthy. */
 export async function readTileHealth(signal) {
   try {
     return await readHealth(signal);
@@ -65,7 +69,7 @@ export async function readTileHealth(signal) {
   }
 }
 
-/** Figures that were not read yet, or may not be read, are left out. */
+/** Figures are left out until they are read, or if the agent may not read them. */
 export function Tiles({ active, pending, due, lag, health }) {
   const problem = health?.checks.find(({ status }) => status !== 'healthy')?.message;
   return html`<div class="tiles">

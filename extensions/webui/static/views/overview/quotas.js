@@ -1,9 +1,9 @@
-// Which quotas are used up.
+// Finds quotas that are used up.
 
 import { call, ownNamespace } from '../../client.js';
 import { getState } from '../../store.js';
 
-/** Namespaces that are looked at. */
+/** The most namespaces that are checked. */
 const MAX_NAMESPACES = 20;
 
 /** @returns {Promise<{namespace: string, quota: string, used: number, limit: number}[]>} */
@@ -20,7 +20,7 @@ async function usageOf(namespace, signal) {
     const { quotas } = await call('GET', `namespaces/${namespace}/usage`, { signal });
     return quotas.map((each) => ({ ...each, namespace }));
   } catch (error) {
-    // It was deleted meanwhile.
+    // The namespace was deleted in the meantime.
     if (error.status === 404) return [];
     throw error;
   }

@@ -1,4 +1,4 @@
-// The tasks that took most time in the last 24 hours.
+// The slowest tasks of the last 24 hours.
 
 import { html } from '../../preact.js';
 import { call } from '../../client.js';

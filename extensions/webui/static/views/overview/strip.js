@@ -1,4 +1,4 @@
-// How many runs ended in each of the last 24 hours, against the day before.
+// How many runs ended in each of the last 24 hours, compared with the day before.
 
 import { html } from '../../preact.js';
 import { call } from '../../client.js';
@@ -9,7 +9,7 @@ import { bucketLabel, bucketName } from '../insights/buckets.js';
 
 const HOURS = 24;
 
-/** The hours of today and the two days before: the last 24, and those of the day before. */
+/** Reads three days by hour: enough for the last 24 hours and the 24 before them. */
 export async function readStrip(signal, after) {
   const query = { days: 3, interval: 'hour', timezone: shownZone(), after };
   const { by_hour: hours, timezone } = await call('GET', 'stats/summary', { query, signal });

@@ -1,14 +1,15 @@
-// What happened in the last hour, and what is to come in the next one.
+// A timeline from one hour ago to one hour ahead.
 
 import { html } from '../../preact.js';
 import { call, may } from '../../client.js';
 import { learnTitle, learnTitles, titleOf } from '../../names.js';
 import { clockText, count, counted } from '../../times.js';
 import { Nothing, State, Table } from '../../ui/elements.js';
+import { Unfolding } from '../../ui/layout.js';
 import { RunLink, TaskLink, When } from '../../ui/names.js';
 
 const HOUR = 3_600_000;
-/** Runs of each kind, and coming fires, that are drawn. */
+/** The most runs of each kind, and coming fires, that are drawn. */
 const MAX_DRAWN = 200;
 
 const lanes = ['Runs', 'Failed', 'Skipped'];
@@ -32,7 +33,7 @@ export async function readTimeline(signal, after) {
   const [started, failed, skipped, coming] = await Promise.all([
     runs({ start_time: since }),
     runs({ start_time: since, state: 'failed' }),
-    // The newest, whose times are looked at below: a skipped run never started.
+    // The newest ones, filtered by time below, because a skipped run has no start to query by.
     runs({ state: 'skipped' }),
     due,
   ]);
@@ -40,7 +41,10 @@ export async function readTimeline(signal, after) {
   const recent = skipped.items.filter(({ queued_at: at }) => Date.parse(at) >= now - HOUR);
   const others = started.items.filter(({ state }) => state !== 'failed');
   const past = [...others, ...failed.items, ...recent].map((run) => ({
-    ...{ id: run.id, run: run.id, task: run.task_id, state: run.state },
+    id: run.id,
+    run: run.id,
+    task: run.task_id,
+    state: run.state,
     at: run.started_at ?? run.queued_at,
     end: run.finished_at,
   }));
@@ -76,13 +80,16 @@ export function Timeline({ now, entries, ran, coming, hidden }) {
       <div class="axis" aria-hidden="true">${ticks.map((tick) => html`<span>${tick}</span>`)}</div>
     </div>
     <p class="hint">${said}${hidden > 0 && `; ${count(hidden)} of them are not drawn`}.</p>
-    <details class="numbers"><summary>As a list</summary>
-      <${Table} caption="Timeline" columns=${columns} items=${entries.toSorted(byTime)} />
-    </details>
+    <${Unfolding} kind="numbers" summary="As a list">
+      ${() => html`<${Table} caption="Timeline" columns=${columns} items=${entries.toSorted(byTime)} />`}
+    <//>
   </div>`;
 }
 
-/** A run from its start to its end; what has no duration is a thin mark. Each leads to its run or task. */
+/**
+ * A mark from the start to the end of a run, or a thin one for an entry without a duration. It links to the run or
+ * task.
+ */
 function Mark({ run, task, state, at, end, now, placeOf }) {
   const start = placeOf(Date.parse(at));
   const isOpen = end === null && state !== 'due' && state !== 'skipped';

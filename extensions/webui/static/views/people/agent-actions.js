@@ -1,4 +1,4 @@
-// What can be done with an agent: change, disable, enable and remove it, and give it new secrets.
+// The actions on an agent: change, disable, enable and remove it, and give it new secrets.
 
 import { html } from '../../preact.js';
 import { agentId, call, command, reasonHeader } from '../../client.js';
@@ -21,7 +21,7 @@ export function AgentActions({ agent, done, show }) {
     ${isOther && html`<${AskButton} text="Remove …" kind="danger" dialog=${remove(agent)} />`}`;
 }
 
-/** Secrets are asked for without an Idempotency-Key: no answer with one is kept. */
+/** Requests for secrets carry no Idempotency-Key, because the service would store the response. */
 const post = (path, reason, body) => call('POST', path, { body, headers: reasonHeader(reason) });
 
 const newSecret = ({ id, name }, show) => ({
@@ -71,14 +71,14 @@ const disable = ({ id, name }) => ({
 
 const enable = ({ id, name }) => ({
   title: `Enable ${name}?`,
-  text: 'It logs in anew. Its API keys work again.',
+  text: 'It must log in again. Its API keys work again.',
   action: 'Enable',
   fields: [
     {
       name: 'missed',
       label: 'Missed fires to run',
       value: 'skip',
-      options: { skip: 'none', latest: 'the latest of each', all: 'all' },
+      options: { skip: 'none', latest: 'the latest of each task', all: 'all' },
     },
   ],
   path: `agents/${id}/enable`,
@@ -88,14 +88,14 @@ const enable = ({ id, name }) => ({
 
 const remove = ({ id, name }) => ({
   title: `Remove ${name}?`,
-  text: 'It cannot be added again: disable it to stop it for a while.',
+  text: 'This is permanent. To stop it for a while, disable it.',
   action: 'Remove',
   fields: [
     {
       name: 'tasks',
       label: 'Its tasks',
       value: '',
-      options: { '': 'keep it while it has any', cancel: 'cancel them' },
+      options: { '': 'do not remove it if it has any', cancel: 'cancel them' },
     },
   ],
   act: async ({ reason, tasks }) => {

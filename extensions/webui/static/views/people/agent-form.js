@@ -19,7 +19,7 @@ export function AgentForm({ id }) {
   <//>`;
 }
 
-/** Scopes without an effect in the service, which extensions may know. */
+/** Scopes that mean nothing to the service itself, but may to extensions. */
 const othersOf = (scopes) => scopes.filter((each) => !knownScopes.includes(each));
 
 function Fields({ agent, etag }) {
@@ -58,13 +58,13 @@ function Fields({ agent, etag }) {
         hint="Without a scope, an agent sees only itself." />
       <${Field} label="Other scopes" hint="for extensions, separated by spaces" ...${form.field('others')} />
       <${Field} label="Webhook" type="url" placeholder="an https address"
-        hint="is called about the runs of its tasks; may contain $\{secrets.NAME} behind the host"
+        hint="receives messages about the runs of its tasks; may contain $\{secrets.NAME} after the host"
         ...${form.field('webhook_url')} />
       ${agent !== null && html`<${ReasonField} form=${form} />`}
     <//>`;
 }
 
-/** @returns the agent as it is then */
+/** @returns the agent after the change */
 function save(agent, etag, values) {
   const others = values.others.split(/\s+/).filter((each) => each !== '');
   const body = {

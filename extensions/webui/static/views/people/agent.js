@@ -12,7 +12,7 @@ import { AgentActions } from './agent-actions.js';
 import { ApiKeys } from './api-keys.js';
 import { Deliveries } from './deliveries.js';
 
-/** Between two reads. Milliseconds. */
+/** The interval of reads, in milliseconds. */
 const BEAT = 10_000;
 const DEFAULT = 'default';
 
@@ -65,7 +65,7 @@ function About({ agent, isAdministered }) {
   return html`<${Facts} of=${facts} />`;
 }
 
-/** Who disabled it, when, and what becomes of its runs. */
+/** Who disabled it, when, and what happens to its runs. */
 const Disabled = ({ by, since, runs }) =>
   html`by <${Actor} id=${by} />, <${InstantAndDistance} at=${since} />. Its runs ${
     runs === 'cancel' ? 'are canceled' : `may ${spaced(runs)}`

@@ -7,6 +7,7 @@ import { State, Tags } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../../ui/list.js';
 import { When } from '../../ui/names.js';
+import { AgentTabs } from './agent-tabs.js';
 import { AgentView } from './agent.js';
 
 const PAGE = 100;
@@ -40,6 +41,7 @@ function AllAgents({ query }) {
       ${mayAdminister() && html`<a class="button main-action" href="#/agents/new">New agent</a>`}
       <a class="button" href="#/agents/${agentId()}">Your agent</a>
     <//>
+    <${AgentTabs} current="agents" />
     <${Filters} list=${list} fields=${fields} />
     <${List} list=${list} caption="Agents" columns=${columnsOf(hasSeveral)} one="agent"
       empty="No agent matches." />`;

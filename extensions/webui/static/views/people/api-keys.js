@@ -2,32 +2,34 @@
 
 import { html } from '../../preact.js';
 import { agentId, call, command, may } from '../../client.js';
-import { useData } from '../../data.js';
 import { AskButton } from '../../ui/dialog.js';
-import { Nothing, State, Table, Tags } from '../../ui/elements.js';
+import { Nothing, Table, Tags } from '../../ui/elements.js';
+import { Expiry } from '../../ui/expiry.js';
 import { Loaded, Section } from '../../ui/layout.js';
 import { Actor, When } from '../../ui/names.js';
+import { Updates, useUpdates } from '../../ui/updates.js';
 
-/** Between two reads. Milliseconds. */
+/** The interval of reads, in milliseconds. */
 const BEAT = 10_000;
 
 export function ApiKeys({ agent }) {
   const { id } = agent;
-  // An auditor sees the agent, and not its keys.
+  // An auditor may see an agent, but not its keys.
   const isShown = id === agentId() || may('admin') || may('namespace:admin');
   if (!isShown) return null;
   return html`<${Keys} agent=${agent} />`;
 }
 
 function Keys({ agent: { id, name } }) {
-  const keys = useData(
+  const keys = useUpdates(
     (signal, after) => call('GET', `agents/${id}/keys`, { query: { after }, signal }),
     [],
     { every: BEAT },
   );
-  const create = html`<a class="button" href="#/agents/${id}/keys/new">New API key</a>`;
-  const empty = html`<${Nothing} text="No API keys.">A key needs no logging in, and lasts until it expires or is revoked.<//>`;
-  return html`<${Section} title="API keys" aside=${create}>
+  const aside = html`<${Updates} of=${keys} what="API keys" />
+    <a class="button" href="#/agents/${id}/keys/new">New API key</a>`;
+  const empty = html`<${Nothing} text="No API keys.">A key works without logging in, until it expires or is revoked.<//>`;
+  return html`<${Section} title="API keys" aside=${aside}>
     <${Loaded} of=${keys}>
       ${({
         items,
@@ -57,7 +59,7 @@ const columnsOf = (agent, agentName, done) => [
     ({ id, name }) => {
       const dialog = {
         title: `Revoke the key ${name}?`,
-        text: `Whoever uses it can no longer act as ${agentName}. It cannot be restored.`,
+        text: `Programs that use it can no longer act as ${agentName}. It cannot be restored.`,
         act: ({ reason }) => command(`agents/${agent}/keys/${id}`, { method: 'DELETE', reason }),
         done: `The key ${name} is revoked.`,
       };
@@ -67,9 +69,3 @@ const columnsOf = (agent, agentName, done) => [
     'num',
   ],
 ];
-
-function Expiry({ at }) {
-  if (at === null) return html`<span class="soft">never</span>`;
-  const isOver = Date.parse(at) <= Date.now();
-  return html`${isOver && html`<${State} of="expired" tone="bad" /> `}<${When} at=${at} />`;
-}

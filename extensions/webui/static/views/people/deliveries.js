@@ -1,4 +1,4 @@
-// What was sent to an agent's webhook, and the responses.
+// The messages to an agent's webhook, and the responses.
 
 import { html } from '../../preact.js';
 import { call } from '../../client.js';
@@ -61,7 +61,8 @@ const repeatDialog = {
   done: 'The message is being sent again.',
 };
 
-function Responses({ attempts, payload }) {
+/** The last response to a message, and all of them when opened. */
+export function Responses({ attempts, payload }) {
   const last = attempts.at(-1);
   return html`<details>
     <summary>${last === undefined ? 'not sent yet' : (last.error ?? `status ${last.status}`)}</summary>

@@ -3,16 +3,15 @@
 import { html, useState } from '../../preact.js';
 import { agentId, call, reasonHeader } from '../../client.js';
 import { useData } from '../../data.js';
-import { isoOf } from '../../times.js';
+import { LifetimeFields, expiryOf, lifetimeOf } from '../../ui/expiry.js';
 import { Field } from '../../ui/field.js';
 import { Form, ReasonField, useForm } from '../../ui/form.js';
 import { Heading, LoadedView } from '../../ui/layout.js';
 import { ScopeChoice } from '../../ui/scope-choice.js';
 import { ShownOnce } from '../../ui/shown-once.js';
 
-const DAY = 86_400_000;
-const AT = 'at';
-const lifetimes = { 30: '30 days', 90: '90 days', 365: 'a year', '': 'never', [AT]: 'at a time …' };
+/** Days. */
+const USUAL_LIFETIME = 90;
 
 export function KeyForm({ id }) {
   const agent = useData((signal) => call('GET', `agents/${id}`, { signal }), []);
@@ -22,8 +21,8 @@ export function KeyForm({ id }) {
 function Fields({ agent }) {
   const { id, name, scopes } = agent;
   const [created, setCreated] = useState(null);
-  const initial = { name: '', scopes, lifetime: '90', expires_at: '', reason: '' };
-  // Without an Idempotency-Key: no answer with a key is kept.
+  const initial = { name: '', scopes, ...lifetimeOf(USUAL_LIFETIME), reason: '' };
+  // The request carries no Idempotency-Key, because the service would store the response with the key.
   const form = useForm(initial, async (values) => {
     const body = { name: values.name.trim(), scopes: values.scopes, expires_at: expiryOf(values) };
     const headers = reasonHeader(values.reason.trim());
@@ -44,17 +43,7 @@ function Fields({ agent }) {
       <${Field} label="Name" maxlength="100" hint="says where it is used" ...${form.field('name')} />
       <${ScopeChoice} label="Scopes" offered=${scopes} chosen=${form.values.scopes} hint=${hint}
         onChange=${(chosen) => form.set('scopes', chosen)} fault=${form.faults.scopes} />
-      <${Field} label="Expires" options=${lifetimes} ...${form.field('lifetime')} fault=${form.faults.expires_at} />
-      ${
-        form.values.lifetime === AT &&
-        html`<${Field} label="At" type="datetime-local" ...${form.field('expires_at')} fault="" />`
-      }
+      <${LifetimeFields} form=${form} />
       <${ReasonField} form=${form} />
     <//>`;
-}
-
-/** The instant in ISO 8601; null for never. */
-function expiryOf({ lifetime, expires_at: at }) {
-  if (lifetime === '') return null;
-  return lifetime === AT ? isoOf(at) : new Date(Date.now() + Number(lifetime) * DAY).toISOString();
 }

@@ -17,6 +17,7 @@ export function SignIn() {
   useLayoutEffect(() => form.current.querySelector('input').focus(), []);
   const submit = async (event) => {
     event.preventDefault();
+    if (isBusy) return;
     setBusy(true);
     setFault('');
     try {
@@ -40,7 +41,7 @@ export function SignIn() {
       <${Field} label="Secret" value=${secret} onInput=${setSecret} name="agent_secret" type="password"
         autocomplete="current-password" />
       <p class="fault" role="alert">${fault}</p>
-      <button class="main-action" type="submit" disabled=${isBusy}>Log in</button>
+      <button class="main-action" type="submit" aria-busy=${isBusy}>Log in</button>
       <p class="hint">
         The first agent’s ID and secret are in <code>admin-credentials.json</code> in the data directory.
       </p>

@@ -1,4 +1,4 @@
-// What can be done with a run: retry, run again, cancel, copy.
+// The actions on a run: retry, run again, cancel, copy.
 
 import { html, useState } from '../../preact.js';
 import { command } from '../../client.js';
@@ -7,15 +7,15 @@ import { notify } from '../../store.js';
 import { AskButton } from '../../ui/dialog.js';
 import { Button, Lines } from '../../ui/elements.js';
 import { Section } from '../../ui/layout.js';
-import { commandsOf } from './copying.js';
-import { copyText } from './saving.js';
+import { commandsOf } from './run-commands.js';
+import { copyText } from './files-and-clipboard.js';
 
-/** What stands in place of the value of a secret. */
+/** Replaces the values of secrets. */
 const MASK = '***';
 
 const open = ({ details }) => void (location.hash = `#/runs/${details.run_id}`);
 
-/** The steps that a retry can begin with: whole ones that the run has reached. */
+/** The steps that a retry can start from: those that the run has reached, except items of `for_each`. */
 const begunSteps = ({ plan }) =>
   (plan ?? [])
     .filter(({ step, state }) => state !== 'pending' && !step.endsWith(']'))
@@ -30,7 +30,7 @@ export function RunActions({ run, task, canRetry, isOver, done }) {
   };
   const cancel = {
     title: 'Cancel this run?',
-    text: 'It is asked to stop, and given up after ten seconds.',
+    text: 'It is asked to stop, and abandoned after ten seconds.',
     path: `runs/${run.id}/cancel`,
     done: 'The run was asked to stop.',
   };
@@ -56,7 +56,7 @@ const paramsField = (params) => ({
   hint: 'Only params that you change are sent; values of secrets are hidden.',
 });
 
-/** Retries a failed run from a step of choice, with other params. @param {string} [step] chosen at first */
+/** Retries a failed run from a chosen step, optionally with other params. @param {string} [step] chosen at first */
 export function RetryButton({ run, text, kind, step }) {
   const starts = Object.fromEntries(
     begunSteps(run).map((each) => [`step ${each}`, `step ${each}`]),
@@ -65,7 +65,7 @@ export function RetryButton({ run, text, kind, step }) {
   const value = step !== undefined && `step ${step}` in starts ? `step ${step}` : 'failed_step';
   const dialog = {
     title: 'Retry this run',
-    text: 'Results of steps that do not come after the chosen one are kept, and used with the new params.',
+    text: 'All steps that do not come after the chosen one keep their results, even if you change the params.',
     action: 'Retry',
     fields: [{ name: 'from', label: 'From', options: from, value }, paramsField(run.params)],
     act: async ({ reason, from: chosen, params }) => {
@@ -83,7 +83,7 @@ export function RetryButton({ run, text, kind, step }) {
 function RunAgain({ run, task }) {
   const dialog = {
     title: 'Run the task again',
-    text: 'A new run of the task as it is now.',
+    text: 'Starts a new run of the task’s present definition.',
     action: 'Run',
     fields: [paramsField(run.params)],
     act: async ({ reason, params }) => {
@@ -95,10 +95,7 @@ function RunAgain({ run, task }) {
   return html`<${AskButton} text="Run again …" dialog=${dialog} />`;
 }
 
-/**
- * The params that were changed, as the body of a request.
- * @throws Error for what is no object in JSON
- */
+/** The params that were changed, as the body of a request. @throws Error unless they are a JSON object */
 function changedParams(before, text) {
   let typed;
   try {
@@ -107,7 +104,7 @@ function changedParams(before, text) {
     throw new Error(`Params: ${error.message}`, { cause: error });
   }
   if (typed === null || typeof typed !== 'object' || Array.isArray(typed)) {
-    throw new Error('Params must be an object in JSON, such as {"limit": 5}.');
+    throw new Error('Params must be a JSON object, such as {"limit": 5}.');
   }
   const changed = Object.entries(typed).filter(
     ([key, value]) =>
@@ -140,7 +137,7 @@ const Copied = ({ name, label, text }) =>
     <${Button} kind="small" label="${label}: ${name}" onClick=${() => copyText(text)}>${label}<//>
   </div>`;
 
-/** The params that differ from the task's defaults, as far as these are known; none that hide a secret. */
+/** The params that differ from the task's defaults, if those are known. Params that hide a secret are left out. */
 function ownParams({ params }, task) {
   const defaults = task?.payload?.params ?? {};
   return Object.fromEntries(

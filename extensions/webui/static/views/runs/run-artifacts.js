@@ -1,15 +1,15 @@
-// The large results of a run, which it shows as references.
+// The large results of a run. The run itself holds references to them.
 
 import { html } from '../../preact.js';
 import { open, RefusalError } from '../../client.js';
 import { Button, Table } from '../../ui/elements.js';
 import { Section } from '../../ui/layout.js';
-import { saveBlob } from './saving.js';
+import { saveBlob } from './files-and-clipboard.js';
 
 const NAME = /^[0-9a-f]{64}$/;
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB'];
 
-/** The steps whose result is an artifact; a tool may return the like. */
+/** The steps whose result is a reference to an artifact. A tool may return an `artifact` of its own. */
 const stepsWithArtifacts = ({ steps }) =>
   steps.filter(({ result }) => NAME.test(result?.artifact) && result.sha256 === result.artifact);
 
@@ -20,7 +20,7 @@ export function RunArtifacts({ run }) {
     ['Step', ({ step }) => html`<code>${step}</code>`],
     ['Size', ({ result }) => sizeText(result.size_bytes)],
     [
-      '',
+      'Actions',
       ({ step, result }) =>
         html`<${Button} label="Download the result of ${step}"
           onClick=${() => download(run.id, step, result.artifact)}>Download<//>`,

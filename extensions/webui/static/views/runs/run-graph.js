@@ -1,4 +1,4 @@
-// The steps of a run as a graph, with what has become of each.
+// The steps of a run as a graph, with the state of each.
 
 import { html } from '../../preact.js';
 import { Nothing } from '../../ui/elements.js';
@@ -9,13 +9,13 @@ export function RunGraph({ run: { plan, finished_at: end }, chosen, linkTo }) {
   if (plan === null) {
     return html`<${Nothing} text="Its pipeline is unknown, as its task cannot be read." />`;
   }
-  // In a run that has ended, nothing is to come.
+  // In a run that has ended, no step is pending.
   const stateOf = (state) => (end !== null && state === 'pending' ? 'did_not_end' : state);
   const states = new Map(plan.map(({ step, state }) => [step, stateOf(state)]));
   return html`<${StepGraph} pipeline=${pipelineOf(plan)} states=${states} chosen=${chosen} linkTo=${linkTo} />`;
 }
 
-/** The steps of a plan as a pipeline has them, without items of `for_each`. */
+/** The steps of a plan in the shape of a pipeline, without the items of `for_each`. */
 function pipelineOf(plan) {
   const steps = plan.filter(({ step }) => !step.endsWith(']'));
   const partsOf = (id) => steps.filter(({ group }) => group === id).map(asStep);

@@ -1,31 +1,57 @@
-// The log of a run or of one of its steps: by attempt, searched and downloaded. Lines arrive as they are written.
+// The log of a run or of one of its steps, updated live. It can be filtered by attempt, searched and downloaded.
 
-import { html, useState } from '../../preact.js';
+import { html, useEffect, useState } from '../../preact.js';
 import { count, counted } from '../../times.js';
 import { Button, Json, Nothing } from '../../ui/elements.js';
 import { Field } from '../../ui/field.js';
 import { Section } from '../../ui/layout.js';
 import { Instant } from '../../ui/names.js';
-import { saveText } from './saving.js';
+import { saveText } from './files-and-clipboard.js';
+import { isOwn } from './run-rows.js';
 
-/** Lines that are drawn: more would make the page slow. The download has all. */
+/** The most lines that are drawn, as more would make the page slow. The download has all of them. */
 const MAX_LINES = 1000;
+/** The delay between the last key and putting the search into the address, in milliseconds. */
+const TYPING_DELAY = 200;
 
-/** Whether a line is of a step, or of an item of it. */
-const isOf = (step) => (line) => line.step === step || line.step.startsWith(`${step}[`);
+/** The steps of a parallel group; none for another step. */
+const partsOf = ({ plan }, step) =>
+  (plan ?? []).filter(({ group }) => group === step).map((part) => part.step);
 
-/** The attempt that wrote a line: the last one that had begun by then. */
-function attemptOf({ attempts }, { at }) {
-  const began = attempts.findLast(({ started_at: from }) => from <= at);
-  return (began ?? attempts[0])?.attempt ?? 0;
+/** Whether a line belongs to one of these steps or to one of their items. */
+const isOf = (steps) => (line) =>
+  steps.some((step) => line.step === step || line.step.startsWith(`${step}[`));
+
+/**
+ * The attempt that wrote a line: that of the execution of its step at that time. The clocks of workers differ, so the
+ * start of an attempt says it only for a step that has not ended.
+ */
+function attemptOf(run, { at, step }) {
+  const end = run.steps.find(
+    (each) =>
+      each.step === step && each.started_at <= at && at <= each.finished_at && isOwn(run, each),
+  );
+  if (end !== undefined) return end.attempt;
+  const began = run.attempts.findLast(({ started_at: from }) => from <= at);
+  return (began ?? run.attempts[0])?.attempt ?? 0;
 }
 
-/** @param {string} step whose lines are shown; `''`: all */
-export function RunLog({ run, step }) {
-  const [find, setFind] = useState('');
-  const [attempt, setAttempt] = useState('');
+/**
+ * @param {object} address of the page: `step`, whose lines are shown (`''`: all steps), and the filters `find` and
+ *   `attempt`
+ */
+export function RunLog({ run, address }) {
+  const { step, attempt } = address;
+  const [find, setFind] = useState(address.find);
+  const setAttempt = (value) => address.go({ attempt: value || null });
+  useEffect(() => {
+    if (find.trim() === address.find) return undefined;
+    const timer = setTimeout(() => address.go({ find: find.trim() || null }), TYPING_DELAY);
+    return () => clearTimeout(timer);
+  }, [find]);
+  const parts = partsOf(run, step);
   const lines = run.log
-    .filter(step === '' ? () => true : isOf(step))
+    .filter(step === '' ? () => true : isOf([step, ...parts]))
     .map((line) => ({ ...line, attempt: attemptOf(run, line) }));
   const wanted = find.trim().toLowerCase();
   const found = lines.filter(
@@ -56,7 +82,7 @@ export function RunLog({ run, step }) {
       </div>`
     }
     <div role="log" aria-label="Log" tabindex="0" class="log-lines">
-      <${LogLines} lines=${found} isFiltered=${found.length < lines.length} hasStep=${step === ''}
+      <${LogLines} lines=${found} isFiltered=${found.length < lines.length} hasStep=${step === '' || parts.length > 0}
         hasAttempt=${attempts.length > 1} />
     </div>
   <//>`;
@@ -82,7 +108,7 @@ function LogLines({ lines, isFiltered, hasStep, hasAttempt }) {
     </ul>`;
 }
 
-/** A line as it is searched and downloaded. */
+/** A line as plain text, for the search and the download. */
 function textOf({ at, level, message, step, data, attempt }) {
   const more = data === undefined ? '' : ` ${JSON.stringify(data)}`;
   return `${at} ${level} attempt=${attempt} ${step}: ${message}${more}`;

@@ -2,11 +2,11 @@
 
 import { parseTyped } from '../../json.js';
 
-/** Names of fields begin so, as other fields of a dialog have names of their own. */
+/** The prefix of these fields' names. It keeps them apart from other fields of a dialog. */
 const PREFIX = 'params.';
 
 /**
- * A field for each property of the task's `params_schema`, or one field for all params where it names none.
+ * A field for each property of the task's `params_schema`, or one field for all params if it names no properties.
  * @returns {object[]} as a dialog takes them; empty for a task without a schema
  */
 export function paramFields({ params_schema: schema, payload }) {
@@ -16,7 +16,7 @@ export function paramFields({ params_schema: schema, payload }) {
   if (properties.length === 0) {
     return [{ name: PREFIX, label: 'Params', type: 'textarea', rows: 4, value: '', hint: 'JSON' }];
   }
-  // A list leaves out large payloads, and so the defaults.
+  // A list leaves out large payloads, and the defaults with them.
   const isWhole = payload.truncated !== true;
   const required = new Set(isWhole && Array.isArray(schema.required) ? schema.required : []);
   return properties.map(([key, property]) => {
@@ -26,13 +26,13 @@ export function paramFields({ params_schema: schema, payload }) {
       label: typeof title === 'string' ? title : key,
       value: typed(defaults[key], property),
       hint: typeof description === 'string' ? description : undefined,
-      required: required.has(key) && !(key in defaults) && `${key} must be given`,
+      required: required.has(key) && !(key in defaults) && `${key} is required`,
       ...controlOf(property, key in defaults),
     };
   });
 }
 
-/** How a property is typed in. */
+/** The kind of control for a property. */
 function controlOf(property, hasDefault) {
   const none = hasDefault ? {} : { '': '–' };
   if (Array.isArray(property.enum)) {

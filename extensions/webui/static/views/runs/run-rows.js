@@ -1,4 +1,4 @@
-// What a run's waterfall shows: a row for the run, and one for each step of its pipeline.
+// The rows of a run's waterfall: one for the run, and one for each step of its pipeline.
 
 /**
  * A bar of a row.
@@ -6,8 +6,8 @@
  */
 
 /**
- * The steps of a run in the order of its pipeline, with what they did in this run. Parts of a group and items of a step
- * are one level deeper. Results that were taken over from another run have no bar: they were made before.
+ * The steps of a run in the order of its pipeline, with their executions in this run. Parts of a group and items of a
+ * step are one level deeper. Results reused from another run have no bar, as they are older than this run.
  * @param {object} run as the service shows it
  * @param {number} now in milliseconds: bars that are still open end there
  * @returns {{step: string, uses: string | null, level: number, state: string, bars: Bar[], took: number | null}[]}
@@ -50,7 +50,10 @@ export function stepRows(run, now) {
   return rows;
 }
 
-/** A group lasts from the first of its parts on: its own end tells only when its last execution began. */
+/**
+ * Widens the bar of a group to start with its first part. The group's own record only says when its last execution
+ * began.
+ */
 function widen(row, rows, planned) {
   const last = row.bars.at(-1);
   if (last === undefined) return;
@@ -73,7 +76,7 @@ export function runBars(run, now) {
   return [{ from: Date.parse(run.queued_at), to, state: 'queued', text: 'queued' }];
 }
 
-/** The steps of a run whose pipeline cannot be read: those that have ended or wait. */
+/** The steps of a run whose pipeline cannot be read: the steps that have ended or wait. */
 function unplanned({ steps, waits }) {
   const names = new Set([...steps, ...waits].map(({ step }) => step));
   return [...names].map((step) => {
@@ -92,7 +95,9 @@ export const isOwn = ({ queued_at: queued, retry_of: of }, { started_at: at }) =
 const openWait = ({ waits }, name) =>
   waits.find(({ step, resumed_by: by }) => step === name && by === null);
 
-/** The start of a step is no event: it starts when what comes before it has ended, in the present attempt. */
+/**
+ * When a step started. The log does not record it: a step starts once the steps before it have ended in this attempt.
+ */
 function startOf(run, { needs, group }, groups) {
   const before = group === null ? needs : (groups.get(group)?.needs ?? []);
   const ends = run.steps
@@ -103,7 +108,7 @@ function startOf(run, { needs, group }, groups) {
 
 const levelOf = (step, group) => (group === null ? 0 : 1) + (step.endsWith(']') ? 1 : 0);
 
-/** The step that a run is about at first: the one that failed; `''` for the whole run. */
+/** The step that is chosen at first: the one that failed, or `''` for the whole run. */
 export function firstStep(run) {
   if (run.state !== 'failed') return '';
   const failed = run.attempts.at(-1)?.step ?? '';

@@ -1,8 +1,8 @@
-// What the suspended steps of a run wait for.
+// The waits of a run's suspended steps.
 
 import { html } from '../../preact.js';
 import { Section } from '../../ui/layout.js';
-import { Table } from '../../ui/elements.js';
+import { Link, Table } from '../../ui/elements.js';
 import { ApprovalButtons } from '../approvals/approval-buttons.js';
 import { InstantAndDistance, RunLink, TaskLink, When } from '../../ui/names.js';
 
@@ -14,7 +14,7 @@ const texts = {
   timer: () => 'a time',
   event: ({ topic, if: condition }) =>
     html`an event of <code>${topic}</code>${condition !== null && html` where <code>${condition}</code>`}`,
-  approval: ({ message }) => html`an approval: ${message}`,
+  approval: ({ id, message }) => html`an approval: <${Link} to="approvals/${id}">${message}<//>`,
   run: ({ run_id: run, task_id: task }) =>
     html`the end of run <${RunLink} id=${run} /> of <${TaskLink} id=${task} />`,
   callback: () => 'a callback',
@@ -23,12 +23,12 @@ const texts = {
 
 export const Awaited = ({ wait }) => texts[wait.kind](wait);
 
-/** Why a job has no worker yet, or which one has it; and how far that is. */
+/** Why a job has no worker yet, or which worker has it and how far it is. */
 const Job = ({ step, reason, progress }) =>
   html`${reason && html`<p class="hint">${reason}</p>`}
     ${progress !== undefined && html`<progress max="1" value=${progress} aria-label="Progress of ${step}" />`}`;
 
-/** The same in a few words, for a list of runs. */
+/** The kinds of waits in a few words, for a list of runs. */
 const words = {
   timer: 'a time',
   event: 'an event',
@@ -54,7 +54,7 @@ const actions = (done) => [
   'num',
 ];
 
-/** Left out for a run that waits for nothing. @param done called after a decision */
+/** Renders nothing for a run that waits for nothing. @param done called after a decision */
 export function RunWaits({ run, done }) {
   const waits = openWaits(run);
   if (waits.length === 0) return null;

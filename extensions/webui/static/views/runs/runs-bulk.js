@@ -1,4 +1,4 @@
-// Retries and cancels many runs: those that are ticked, or all that match the filters. The count is shown first.
+// Retries and cancels many runs: the ticked ones, or all that match the filters. The count is shown first.
 
 import { html } from '../../preact.js';
 import { command, may } from '../../client.js';
@@ -30,7 +30,7 @@ const errorField = {
   maxlength: 500,
 };
 
-/** What each button does, by the path of its command. */
+/** The texts of each button, by the path of its command. */
 const kinds = {
   'runs/redrive': {
     verb: 'Retry',
@@ -45,7 +45,7 @@ const kinds = {
     verb: 'Cancel',
     all: 'Cancel unfinished runs …',
     title: 'Cancel unfinished runs',
-    note: 'Running ones are asked to stop, and given up after ten seconds.',
+    note: 'Running ones are asked to stop, and abandoned after ten seconds.',
     one: 'run is canceled',
     several: 'runs are canceled',
     would: 'would be canceled',
@@ -79,7 +79,7 @@ function BulkButton({ path, filters, task, ticked, done }) {
     const body = { ...Object.fromEntries(asked), limit: Number(limit), dry_run };
     return (await command(path, { reason: dry_run ? '' : reason, body })).details;
   };
-  const hasErrorFilter = filters.by === 'error' && filters.q !== '';
+  const hasErrorFilter = filters.error_group !== '' || (filters.by === 'error' && filters.q !== '');
   const fields = isCancel
     ? [limitField]
     : [...(isTicked || hasErrorFilter ? [] : [errorField]), ...retryFields];
@@ -95,7 +95,7 @@ function BulkButton({ path, filters, task, ticked, done }) {
       const action = details.count === 0 ? null : `${kind.verb} ${counted(details.count, 'run')}`;
       return { shown, action, count: details.count };
     },
-    // No more than were shown: others may match since.
+    // The limit is the number shown, because more runs may match by now.
     act: async (values, { count: limit }) => {
       const details = await send({ ...values, limit }, false);
       notify(outcomeText(details, details.count === 1 ? kind.one : kind.several));
@@ -118,7 +118,7 @@ function whose(filters, found) {
   return html`${of}${limits.length > 0 ? `, only ${limits.join(' and ')}` : ', whenever they ran'}`;
 }
 
-/** What a command for many runs has done or would do. @param what `retried`, for instance */
+/** Says what a command for many runs has done or would do. @param what such as `retried` */
 export function outcomeText({ count: many, left, passed_over: skipped }, what) {
   const over = Object.entries(skipped).filter(([, each]) => each > 0);
   const reasons = over.map(([reason, each]) => `${count(each)} ${spaced(reason)}`);

@@ -1,6 +1,7 @@
-// The filters of the list of runs, and what they ask the service for.
+// The filters of the list of runs, and the parameters of the service for them.
 
 import { call } from '../../client.js';
+import { errorName } from '../../names.js';
 import { isoOf } from '../../times.js';
 
 const states = [
@@ -24,7 +25,9 @@ const rangeNames = {
   custom: 'from … to …',
 };
 
-/** What a search looks in, by the parameter of the service; `''` is the id. A task is looked up by its title first. */
+/**
+ * The data that a search looks in, by the service's parameter; `''` is the id. A task is first looked up by its title.
+ */
 const searches = {
   '': 'run id',
   error: 'error',
@@ -47,24 +50,30 @@ const search = [
   { name: 'q', label: 'Search for', type: 'search', maxlength: 500 },
 ];
 
-/** All names that the address may have. */
-export const filterNames = [{ name: 'task_id' }, ...plain, ...custom, ...search];
+/** All filters that the address may hold. */
+export const filterNames = [
+  { name: 'task_id' },
+  { name: 'error_group' },
+  ...plain,
+  ...custom,
+  ...search,
+];
 
-/** The filters of an address, which may have a span without saying so. */
+/** Completes the filters of an address. A start or an end implies the range `custom`. */
 export function withDefaults(filters) {
   const hasSpan = filters.since !== '' || filters.until !== '';
   const range = filters.range === '' && hasSpan ? 'custom' : filters.range;
   return { ...filters, range, by: filters.by in searches ? filters.by : '' };
 }
 
-/** The fields that are shown; a span only where it is typed. */
+/** The fields that are shown. Start and end are shown only for a custom range. */
 export const shownFields = ({ range }) => [
   ...plain,
   ...(range === 'custom' ? custom : []),
   ...search,
 ];
 
-/** The beginning of an id has so many characters at least. */
+/** The fewest characters of an id that a search takes. */
 const MIN_ID = 4;
 const ID = /^[0-9a-f][0-9a-f-]*$/i;
 
@@ -72,25 +81,27 @@ const ID = /^[0-9a-f][0-9a-f-]*$/i;
 export function searchFault({ by, q }) {
   if (q === '') return null;
   if (by === '' && !(ID.test(q) && q.length >= MIN_ID && q.length <= 36)) {
-    return `A run id begins with ${MIN_ID} or more of 0-9, a-f and -.`;
+    return `Enter at least ${MIN_ID} characters of a run id: 0-9, a-f and -.`;
   }
   if (by === 'event_id' && !(ID.test(q) && q.length === 36)) {
-    return 'An event id has 36 characters: copy the whole id.';
+    return 'An event id has 36 characters. Enter the whole id.';
   }
   return null;
 }
 
 /**
- * The parameters that ask the service for these runs; also those of the commands for many runs.
- * @param {string} [foundTask] the task that a search for one has found
+ * The parameters that select these runs, both for the list and for commands on many runs.
+ * @param {string} [foundTask] the id of the task that a search by title has found
  */
-export function parametersOf({ task_id, state, trigger, range, since, until, by, q }, foundTask) {
+export function parametersOf(filters, foundTask) {
+  const { task_id, error_group, state, trigger, range, since, until, by, q } = filters;
   const quick = ranges[range];
   const from = quick === undefined ? '' : new Date(Date.now() - quick * 1000).toISOString();
   const isCustom = range === 'custom';
   const isText = q !== '' && by !== 'task';
   return {
     task_id: foundTask ?? task_id,
+    error_group,
     state,
     trigger,
     start_time: isCustom ? isoOf(since) : from,
@@ -99,19 +110,23 @@ export function parametersOf({ task_id, state, trigger, range, since, until, by,
   };
 }
 
-/** Tasks that a search offers. */
+/** Whether runs are searched by the title of their task. */
+export const isTaskSearch = ({ by, q }) => by === 'task' && q !== '';
+
+/** The most tasks that a search suggests. */
 const MAX_TASKS = 20;
 
-/** The tasks whose title contains what is searched for; none for another search. */
-export async function tasksFor({ by, q }, signal) {
-  if (by !== 'task' || q === '') return [];
-  const query = { search: q, limit: MAX_TASKS };
+/** The tasks whose title contains the search text; none for other searches. */
+export async function tasksFor(filters, signal) {
+  if (!isTaskSearch(filters)) return [];
+  const query = { search: filters.q, limit: MAX_TASKS };
   return (await call('GET', 'tasks', { query, signal })).items;
 }
 
-/** The filters in words, for a question about all that match. */
-export function filterWords({ state, trigger, range, by, q }) {
+/** The filters in words, for confirming a command on all matching runs. */
+export function filterWords({ error_group: group, state, trigger, range, by, q }) {
   return [
+    group !== '' && `error “${errorName(group)}”`,
     state !== '' && `state ${state}`,
     trigger !== '' && `trigger ${trigger}`,
     range !== '' && (range === 'custom' ? 'the time span of the list' : rangeNames[range]),

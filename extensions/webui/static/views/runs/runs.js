@@ -1,9 +1,9 @@
-// The list of runs: live, with quick ranges and a search, and commands for those that are ticked or match.
+// The list of runs, updated live: quick ranges, a search, and commands for the ticked or all matching runs.
 
 import { html, useState } from '../../preact.js';
 import { call, may } from '../../client.js';
-import { learnTitles } from '../../names.js';
-import { Link } from '../../ui/elements.js';
+import { errorName, learnError, learnTitles } from '../../names.js';
+import { Button, Link } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { Filters, List, filtersIn, useList } from '../../ui/list.js';
 import { TaskLink } from '../../ui/names.js';
@@ -11,6 +11,7 @@ import { BulkButtons } from './runs-bulk.js';
 import {
   filterNames,
   parametersOf,
+  isTaskSearch,
   searchFault,
   shownFields,
   tasksFor,
@@ -24,14 +25,16 @@ const nothing = { items: [], total: 0, next_cursor: null };
 const readRuns = async ({ after, cursor, ...filters }, signal) => {
   if (searchFault(filters) !== null) return { ...nothing, tasks: [] };
   const tasks = await tasksFor(filters, signal);
-  const isTaskSearch = filters.by === 'task' && filters.q !== '';
-  // Several tasks are offered to choose from.
-  if (isTaskSearch && tasks.length !== 1) return { ...nothing, tasks };
+  // If several tasks match, the person chooses one.
+  if (isTaskSearch(filters) && tasks.length !== 1) return { ...nothing, tasks };
   const found = parametersOf(filters, tasks[0]?.id);
   const query = { ...found, include_errors: false, limit: PAGE, cursor, after };
   const page = await call('GET', 'runs', { query, signal });
   const ids = [found.task_id, ...page.items.map((run) => run.task_id)];
-  await learnTitles(ids.filter(Boolean), signal);
+  await Promise.all([
+    learnTitles(ids.filter(Boolean), signal),
+    learnError(found.error_group, signal),
+  ]);
   return { ...page, tasks };
 };
 
@@ -42,7 +45,7 @@ export function RunsView({ query }) {
   const tasks = list.data?.tasks ?? [];
   const task = tasks.length === 1 && filters.by === 'task' ? tasks[0].id : filters.task_id;
   const items = list.data?.items ?? [];
-  // A run that is no longer shown is no longer meant.
+  // A ticked run that is no longer shown is left out.
   const shown = new Set(items.filter(({ id }) => ticked.has(id)).map(({ id }) => id));
   const beside =
     task !== '' &&
@@ -53,14 +56,26 @@ export function RunsView({ query }) {
     return list.reload();
   };
   const fault = searchFault(filters);
+  // Without its one task, a search by task would select the runs of all tasks.
+  const isKnown = list.matches && fault === null && (!isTaskSearch(filters) || tasks.length === 1);
   return html`<${Heading} title="Runs" beside=${beside}>
-      <${BulkButtons} filters=${filters} task=${task} ticked=${shown} done=${done} />
+      ${(isKnown || shown.size > 0) && html`<${BulkButtons} filters=${filters} task=${task} ticked=${shown} done=${done} />`}
     <//>
     <${Filters} list=${list} fields=${shownFields(list.typed)} />
+    ${filters.error_group !== '' && html`<${ErrorChip} list=${list} />`}
     <p class="fault" role="status">${fault}</p>
     ${tasks.length > 1 && html`<${TaskChoice} tasks=${tasks} />`}
     <${List} list=${list} caption="Runs" columns=${columnsOf({ task, items, ticked: shown, tick })} one="run"
       empty=${emptyText(filters, list.data)} />`;
+}
+
+/** The error filter as a button that removes it. */
+function ErrorChip({ list }) {
+  const text = `error “${errorName(list.asked.filters.error_group)}”`;
+  return html`<div class="row middle chips" role="group" aria-label="Filters that are set">
+    <${Button} kind="small chip" label="${text}, remove"
+      onClick=${() => list.change('error_group', 0)('')}>${text}<span aria-hidden="true"> ×</span><//>
+  </div>`;
 }
 
 const TaskChoice = ({ tasks }) =>
@@ -68,9 +83,10 @@ const TaskChoice = ({ tasks }) =>
     ${tasks.map(({ id, title }) => html`<${Link} to="runs?task_id=${id}" kind="button small">${title}<//>`)}
   </p>`;
 
-/** A search examines some thousand runs for each page. */
-function emptyText({ by, q }, page) {
-  if (page?.next_cursor && q !== '') return 'No match so far. Older runs are searched with Next.';
+/** A search examines a few thousand runs for each page. */
+function emptyText({ by, q, error_group: group }, page) {
+  if (page?.next_cursor && (q !== '' || group !== ''))
+    return 'No match so far. Older runs are searched with Next.';
   if (by === 'task' && q !== '' && page?.tasks.length === 0)
     return 'No task has that in its title.';
   if (page?.tasks.length > 1) return 'Choose a task to see its runs.';

@@ -2,7 +2,7 @@
 
 import { html } from '../../preact.js';
 import { duration } from '../../times.js';
-import { Json, Lines, Nothing, State, Table } from '../../ui/elements.js';
+import { Json, Lines, Link, Nothing, State, Table } from '../../ui/elements.js';
 import { Facts, Section } from '../../ui/layout.js';
 import { Instant, RunLink } from '../../ui/names.js';
 import { RunLog } from './run-log.js';
@@ -11,35 +11,36 @@ import { Awaited, openWaits } from './run-waits.js';
 
 /**
  * @param {object} run
- * @param {string} step `''` for the whole run
+ * @param {object} address of the page: its `step` (`''`: the whole run), and the search of its log
  * @param {object | undefined} explanation of the run with the input of the step; undefined while it is not known
  */
-export const Pane = ({ run, step, explanation, children }) =>
-  step === ''
-    ? html`<${WholeRun} run=${run} />`
-    : html`<${Step} run=${run} step=${step} explanation=${explanation}>${children}<//>`;
+export const Pane = ({ run, address, explanation, children }) =>
+  address.step === ''
+    ? html`<${WholeRun} run=${run} address=${address} />`
+    : html`<${Step} run=${run} address=${address} explanation=${explanation}>${children}<//>`;
 
-function WholeRun({ run }) {
+function WholeRun({ run, address }) {
   const hasParams = Object.keys(run.params ?? {}).length > 0;
   return html`
     ${run.error !== null && html`<${ErrorSection} error=${run.error} />`}
     ${hasParams && html`<${Section} title="Params"><${Json} label="Params" value=${run.params} /><//>`}
     ${
       run.event &&
-      html`<${Section} title="Event" aside=${html`<code>${run.event.topic}</code>`}>
+      html`<${Section} title="Event" aside=${html`<${Link} to="events/${run.event.id}"><code>${run.event.topic}</code><//>`}>
         <${Json} label="Event" value=${run.event.payload} />
       <//>`
     }
     <${Section} title="Output">
       ${run.output === null ? html`<${Nothing} text="None." />` : html`<${Json} label="Output" value=${run.output} />`}
     <//>
-    <${RunLog} key="log" run=${run} step="" />`;
+    <${RunLog} key="log" run=${run} address=${address} />`;
 }
 
 const ErrorSection = ({ error, label = 'Error' }) =>
   html`<${Section} title="Error" kind="error"><${Lines} label=${label}>${error}<//><//>`;
 
-function Step({ run, step, explanation, children }) {
+function Step({ run, address, explanation, children }) {
+  const { step } = address;
   const planned = run.plan?.find((each) => each.step === step);
   const ends = run.steps.filter((each) => each.step === step);
   const end = ends.at(-1);
@@ -65,7 +66,7 @@ function Step({ run, step, explanation, children }) {
       html`<${Section} title="Output"><${Json} label="Result of ${step}" value=${end.result} /><//>`
     }
     ${ends.length > 1 && html`<${Tries} step=${step} ends=${ends} />`}
-    <${RunLog} key="log ${step}" run=${run} step=${step} />`;
+    <${RunLog} key="log ${step}" run=${run} address=${address} />`;
 }
 
 function StepFacts({ run, planned, end, isReused, times }) {
@@ -79,7 +80,7 @@ function StepFacts({ run, planned, end, isReused, times }) {
       run.retry_of !== null && ['Reused from', html`run <${RunLink} id=${run.retry_of} />`],
     wait && ['Waits for', html`<${Awaited} wait=${wait} />`],
     wait && ['Waits since', html`<${Instant} at=${wait.since} />`],
-    wait && ['At most until', html`<${Instant} at=${wait.until} />`],
+    wait && ['Waits at most until', html`<${Instant} at=${wait.until} />`],
     end && ['From', html`<${Instant} at=${end.started_at} />`],
     end && ['To', html`<${Instant} at=${end.finished_at} />`],
     end && [
@@ -101,7 +102,7 @@ function Input({ step, input }) {
   if (input !== null && input.step !== step) return null;
   const hint =
     input !== null && input.exact
-      ? html`<span class="soft" title="The run recorded the hash of exactly this.">proven by its hash</span>`
+      ? html`<span class="soft" title="It matches the hash that the run recorded.">verified by its hash</span>`
       : null;
   return html`<${Section} title="Input" aside=${hint}>
     ${

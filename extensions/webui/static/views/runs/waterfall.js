@@ -16,12 +16,12 @@ const tones = {
 };
 const toneOf = (state) => tones[state] ?? 'idle';
 
-/** What is right needs no word. */
+/** States that need no word in their row. */
 const quiet = new Set(['succeeded']);
 
-/** @param {{linkTo: (step: string) => object, chosen: string}} place of the run's view; `slow`: names of slow steps */
-export function Waterfall({ run, place, slow }) {
-  // Bars that are still open grow.
+/** @param {{linkTo: (step: string) => object, chosen: string}} selection of a step; `slow`: names of slow steps */
+export function Waterfall({ run, selection, slow }) {
+  // Open bars grow with the time.
   const now = useStore(() => (run.finished_at === null ? Date.now() : Date.parse(run.finished_at)));
   const rows = stepRows(run, now);
   const whole = runBars(run, now);
@@ -34,10 +34,10 @@ export function Waterfall({ run, place, slow }) {
   return html`<div class="waterfall ${isQuiet ? 'wordless' : ''}">
     <ol aria-label="Attempts and steps over time">
       <${Row} step="" label="Run" level=${0} state=${run.state} bars=${whole} took=${took}
-        scale=${scale} place=${place} />
+        scale=${scale} selection=${selection} />
       ${rows.map(
         (row) => html`<${Row} key=${row.step} ...${row} label=${row.step} level=${row.level + 1}
-          scale=${scale} place=${place} isSlow=${slow.has(row.step)} />`,
+          scale=${scale} selection=${selection} isSlow=${slow.has(row.step)} />`,
       )}
     </ol>
     <div class="line" aria-hidden="true">
@@ -47,7 +47,7 @@ export function Waterfall({ run, place, slow }) {
   </div>`;
 }
 
-function Row({ step, label, level, state, bars, took, isSlow, scale, place }) {
+function Row({ step, label, level, state, bars, took, isSlow, scale, selection }) {
   const { first, span } = scale;
   const percent = (length) => (length / span) * 100;
   const styleOf = ({ from, to }) => ({
@@ -55,7 +55,7 @@ function Row({ step, label, level, state, bars, took, isSlow, scale, place }) {
     width: `${Math.max(percent(to - from), 0.6)}%`,
   });
   return html`<li class=${`level-${Math.min(level, 3)}`}>
-    <a class="line" ...${place.linkTo(step)} aria-current=${place.chosen === step ? 'true' : null}>
+    <a class="line" ...${selection.linkTo(step)} aria-current=${selection.chosen === step ? 'true' : null}>
       <span class="label" title=${label}>${label}</span>
       <span class="track ${state}" aria-hidden="true">
         ${bars.map((bar) => html`<span class="bar ${toneOf(bar.state)}" title=${bar.text} style=${styleOf(bar)}></span>`)}

@@ -1,14 +1,16 @@
-// Secrets: where each may be used, and when it was used last. Never their values.
+// Secrets: where each may be used, until when, and when it was used last. Never their values.
 
 import { html } from '../../preact.js';
 import { call, may, reasonHeader } from '../../client.js';
 import { learnTitles } from '../../names.js';
 import { useStore } from '../../store.js';
 import { AskButton } from '../../ui/dialog.js';
+import { Expiry } from '../../ui/expiry.js';
 import { Nothing, State } from '../../ui/elements.js';
 import { Heading } from '../../ui/layout.js';
 import { List, useList } from '../../ui/list.js';
 import { RunLink, TaskLink, When } from '../../ui/names.js';
+import { EXPIRY_WARNING_MS, addressOf } from './secret-address.js';
 
 const PAGE = 50;
 const EVERYWHERE = '*';
@@ -33,7 +35,7 @@ export function SecretsView() {
   );
   const empty = html`<${Nothing} text="No secrets.">
     A secret is a token or password that steps use and that nobody reads: ${'${secrets.NAME}'} in a pipeline.
-    Secrets of files, variables and Vault are not listed.
+    Secrets from files, environment variables and Vault are not listed.
   <//>`;
   return html`<${Heading} title="Secrets">
       ${may('audit:read') && html`<a class="button" href="#/audit?type=SecretUsed">Uses</a>`}
@@ -44,21 +46,13 @@ export function SecretsView() {
       rowKey="key" empty=${empty} />`;
 }
 
-const addressOf = ({ name, namespace }) =>
-  `secrets/${encodeURIComponent(name)}?namespace=${encodeURIComponent(namespace)}`;
-
 const columnsOf = (hasSeveral, done) => [
-  [
-    'Name',
-    (secret) =>
-      mayWriteSecrets()
-        ? html`<a class="name" href="#/${addressOf(secret)}">${secret.name}</a>`
-        : html`<span class="name">${secret.name}</span>`,
-  ],
+  ['Name', (secret) => html`<a class="name" href="#/${addressOf(secret)}">${secret.name}</a>`],
   hasSeveral && ['Namespace', 'namespace'],
   ['Version', 'version', 'num'],
   ['Sent to', ({ allow_hosts: hosts }) => html`<${Hosts} of=${hosts} />`],
   ['Used by', ({ allow_tasks: tasks }) => html`<${Tasks} of=${tasks} />`, 'minor'],
+  ['Expires', ({ expires_at: at }) => html`<${Expiry} at=${at} soon=${EXPIRY_WARNING_MS} />`],
   ['Last use', ({ last_used: use }) => html`<${LastUse} of=${use} />`],
   ['Changed', ({ updated_at: at }) => html`<${When} at=${at} />`, 'minor'],
   [
@@ -73,7 +67,7 @@ const columnsOf = (hasSeveral, done) => [
   ],
 ];
 
-/** Without an entry, a secret is useless, which is worth a colour. */
+/** A secret without an allowed host is useless, so this state has a colour. */
 function Hosts({ of }) {
   if (of.length === 0) return html`<${State} of="nowhere" tone="wait" />`;
   if (of.includes(EVERYWHERE)) return 'everywhere';
@@ -100,7 +94,7 @@ function LastUse({ of }) {
 function DeleteButton({ secret: { name, namespace }, done }) {
   const dialog = {
     title: `Delete ${name}?`,
-    text: 'Steps that use it fail from then on. Its value cannot be restored.',
+    text: 'Steps that use it will fail. Its value cannot be restored.',
     act: ({ reason }) =>
       call('DELETE', `secrets/${encodeURIComponent(name)}`, {
         query: { namespace },
@@ -115,16 +109,16 @@ function DeleteButton({ secret: { name, namespace }, done }) {
 function RotateButton() {
   const dialog = {
     title: 'Rotate the key?',
-    text: 'All secrets are encrypted with the present key, or with a new one if the service generates its keys. They stay in use.',
+    text: 'Encrypts all secrets again: with a new key if the service generates its keys, otherwise with the present one. They stay usable.',
     action: 'Rotate',
     act: async ({ reason }) => {
       const { unopened } = await call('POST', 'secrets/rotate-key', {
         headers: reasonHeader(reason),
       });
       if (unopened.length > 0)
-        throw new Error(`No key opens ${unopened.join(', ')}. Set them again.`);
+        throw new Error(`No key decrypts ${unopened.join(', ')}. Set them again.`);
     },
-    done: 'All secrets are encrypted with the present key.',
+    done: 'All secrets are now encrypted with the present key.',
   };
   return html`<${AskButton} text="Rotate the key …" dialog=${dialog} />`;
 }

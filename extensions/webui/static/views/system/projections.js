@@ -3,29 +3,29 @@
 import { html } from '../../preact.js';
 import { setAddress } from '../../address.js';
 import { call } from '../../client.js';
-import { useData } from '../../data.js';
 import { count, duration } from '../../times.js';
 import { AskButton } from '../../ui/dialog.js';
 import { Button, State, Table } from '../../ui/elements.js';
 import { Heading, Loaded } from '../../ui/layout.js';
 import { When } from '../../ui/names.js';
-import { ParkedKeys } from './parked.js';
+import { Updates, useUpdates } from '../../ui/updates.js';
+import { ParkedKeys } from './parked-keys.js';
 import { RebuildProgress, comparisonText } from './rebuild-progress.js';
 import { SystemTabs } from './system-tabs.js';
 
 const BEAT = 1500;
 
-/** Shows the parked keys of a projection, or none; the address says of which. */
+/** Opens or closes the parked keys of a projection. The address names the open one. */
 const open = (name) =>
   setAddress('system/read-models', name === null ? '' : new URLSearchParams({ parked: name }), {});
 
 export function ProjectionsView({ query }) {
   const opened = query.get('parked');
   const read = async (signal) => (await call('GET', 'projections', { signal })).projections;
-  const projections = useData(read, [], { every: BEAT });
+  const projections = useUpdates(read, [], { every: BEAT });
   const columns = columnsOf(projections.reload);
   return html`<${Heading} title="Read models">
-      <span class="soft">views that projections build from the log, and that serve reads</span>
+      <span class="soft">views that projections build from the log to serve reads</span>
     <//>
     <${SystemTabs} current="system/read-models" />
     <div class="results">
@@ -33,6 +33,7 @@ export function ProjectionsView({ query }) {
         ${(all) => html`<${Table} caption="Projections" columns=${columns} items=${all}
           rowKey="name" />`}
       <//>
+      <div class="row middle pages"><${Updates} of=${projections} /></div>
     </div>
     ${
       opened !== null &&
@@ -79,7 +80,7 @@ function Rebuild({ name, version, rebuild, previous, done }) {
     name: 'Roll back',
     title: `Roll ${name} back to version ${previous.version}?`,
     text: `That version has kept up with the log. Version ${version} is kept in the same way.`,
-    // Somebody else may have rolled it back meanwhile.
+    // Somebody else may have rolled it back in the meantime.
     bodyOf: () => ({ expected_version: version }),
   };
   const until = previous && html`<${When} at=${previous.until} />`;

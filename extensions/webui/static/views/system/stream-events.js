@@ -1,18 +1,19 @@
-// Reads the events of a stream, with what each changed, and builds the state after any of them.
+// Reads the events of a stream with their changes, and builds the state after any event.
 
 import { useRef } from '../../preact.js';
 import { call } from '../../client.js';
 import { useData } from '../../data.js';
 
-/** Streams whose changes the service tells, by the prefix of their names, and where. */
+/** Streams whose changes the service can show, by the prefix of their names, with the endpoint. */
 export const foldedKinds = { task: 'tasks', run: 'runs', agent: 'agents' };
 const PAGE = 200;
 
-/** When an event happened. A store may have taken it in later. */
+/** When an event happened. The store may have recorded it later. */
 export const timeOf = ({ metadata, created_at: at }) => metadata.occurredAt ?? at;
 
 /**
- * Reads the first page of a stream; of those whose changes the service does not tell, the page with the revision `at`.
+ * Reads the first page of a stream. If the service cannot show the stream's changes, reads the page with the revision
+ * `at`.
  * @returns as `useData`, of `{events, changes, next, readOn}`; `next` is null at the end of the stream
  */
 export function useEvents(stream, at) {
@@ -24,7 +25,7 @@ export function useEvents(stream, at) {
     if (read.current === null) {
       const start = history === undefined && at >= PAGE ? at - (at % PAGE) : 0;
       let first = await readPage({ stream, history, events: [], changes: [], next: start }, signal);
-      // The stream is shorter than was asked for.
+      // The stream ends before the requested revision.
       if (first.events.length === 0 && start > 0)
         first = await readPage({ ...first, next: 0 }, signal);
       while (history !== undefined && first.next !== null && first.events.at(-1).revision < at) {
@@ -41,7 +42,7 @@ export function useEvents(stream, at) {
   return { ...result, data: result.data && { ...result.data, readOn } };
 }
 
-/** Reads one more page. @param from what was read before: `{stream, history, events, changes, next, cursor}` */
+/** Reads one more page. @param from the pages read before: `{stream, history, events, changes, next, cursor}` */
 async function readPage(from, signal) {
   const path = `streams/${encodeURIComponent(from.stream)}`;
   const page = await call('GET', path, { query: { from: from.next, limit: PAGE }, signal });

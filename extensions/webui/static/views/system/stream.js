@@ -1,4 +1,4 @@
-// One stream, event by event: what each says, what it changed, and the state after it.
+// One stream, event by event: the data of each event, its changes, and the state after it.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../../preact.js';
 import { setAddress } from '../../address.js';
@@ -10,7 +10,7 @@ import { Facts, Heading, LoadedView, Section } from '../../ui/layout.js';
 import { Actor, InstantAndDistance } from '../../ui/names.js';
 import { foldedKinds, stateAt, timeOf, useEvents } from './stream-events.js';
 
-/** How long the slider rests before the address follows it. Milliseconds. */
+/** How long the slider must rest before the address is updated, in milliseconds. */
 const REST = 250;
 /** Where the subject of a stream is shown, by the prefix of its name. */
 const views = { task: 'tasks', run: 'runs', fires: 'tasks', agent: 'agents' };
@@ -62,7 +62,7 @@ function Steps({ stream, at, isFolded, events, changes, next, readOn }) {
       since=${isFolded ? null : starts} />`;
 }
 
-/** Keeps the event in the address, once the slider has come to rest. */
+/** Puts the chosen event into the address once the slider rests. */
 function useAddressOf(stream, { revision }) {
   useEffect(() => {
     const keep = () => setAddress(`system/streams/${encodeURIComponent(stream)}`, `at=${revision}`);

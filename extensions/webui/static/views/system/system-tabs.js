@@ -1,7 +1,7 @@
 // The parts of System, each with an address of its own.
 
 import { html } from '../../preact.js';
-import { maySee } from '../../routes.js';
+import { Tabs } from '../../ui/tabs.js';
 
 const parts = [
   ['system', 'Health and hold'],
@@ -11,12 +11,4 @@ const parts = [
 
 /** @param {string} current the path of the part that is shown */
 export const SystemTabs = ({ current }) =>
-  html`<nav class="tabs" aria-label="System">
-    ${parts
-      .filter(([path]) => maySee(path))
-      .map(
-        ([path, name]) => html`<a href="#/${path}" aria-current=${path === current ? 'page' : null}>
-          ${name}
-        </a>`,
-      )}
-  </nav>`;
+  html`<${Tabs} label="System" parts=${parts} current=${current} />`;

@@ -1,26 +1,28 @@
-// The state of the service: its health, check by check, and whether it is on hold.
+// The state of the service: its health checks, and whether it is on hold.
 
 import { html } from '../../preact.js';
 import { call, may } from '../../client.js';
-import { useData } from '../../data.js';
 import { readHealth } from '../../health.js';
 import { spaced, State, Table } from '../../ui/elements.js';
 import { Facts, Heading, Loaded, Section } from '../../ui/layout.js';
 import { Actor, InstantAndDistance } from '../../ui/names.js';
+import { Updates, together, usePause, useUpdates } from '../../ui/updates.js';
 import { HoldButton, ReleaseButton } from '../overview/banners.js';
 import { SystemTabs } from './system-tabs.js';
 
-/** Between two reads. Milliseconds. */
+/** The interval of reads, in milliseconds. */
 const BEAT = 5000;
 
 const readOperations = (signal) =>
   may('ops') ? call('GET', 'operations', { signal }) : Promise.resolve(null);
 
 export function SystemView() {
-  const health = useData(readHealth, [], { every: BEAT });
-  const operations = useData(readOperations, [], { every: BEAT });
-  const state = health.data && html`<${State} of=${health.data.status} />`;
-  return html`<${Heading} title="System" beside=${state} />
+  const pausing = usePause();
+  const health = useUpdates(readHealth, [], { every: BEAT, pausing });
+  const operations = useUpdates(readOperations, [], { every: BEAT, pausing });
+  const beside = html`${health.data && html`<${State} of=${health.data.status} />`}
+    <${Updates} of=${together(pausing, [health, operations])} />`;
+  return html`<${Heading} title="System" beside=${beside} />
     <${SystemTabs} current="system" />
     <div class="columns">
       <${Section} title="Health">
@@ -50,7 +52,7 @@ const Health = ({ checks, version, timestamp }) =>
 function Hold({ hold, released, done }) {
   if (hold !== null) {
     const facts = [
-      ['Who', html`<${Actor} id=${hold.by} />`],
+      ['Who', html`<${Actor} id=${hold.by} name=${hold.by_name} />`],
       ['Since', html`<${InstantAndDistance} at=${hold.since} />`],
       ['Why', hold.reason],
     ];
@@ -60,7 +62,7 @@ function Hold({ hold, released, done }) {
   }
   const facts = released && [
     ['Last release', html`<${InstantAndDistance} at=${released.at} />`],
-    ['By', html`<${Actor} id=${released.by} />`],
+    ['By', html`<${Actor} id=${released.by} name=${released.by_name} />`],
     ['Missed fires', released.missed ?? 'what each task’s policy says'],
   ];
   return html`<p>The service is not on hold: schedules fire and runs start.</p>

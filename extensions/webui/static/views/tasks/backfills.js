@@ -1,39 +1,36 @@
 // The backfills of a task and their progress, and how to cancel one.
 
-import { html, useEffect } from '../../preact.js';
+import { html } from '../../preact.js';
 import { call, mayChange } from '../../client.js';
-import { useData } from '../../data.js';
 import { count } from '../../times.js';
 import { AskButton } from '../../ui/dialog.js';
 import { State, Table } from '../../ui/elements.js';
 import { Loaded, Section } from '../../ui/layout.js';
 import { Instant } from '../../ui/names.js';
+import { Updates, useUpdates } from '../../ui/updates.js';
 
+/** Between two reads while one is unfinished. Milliseconds. */
 const BEAT = 2000;
 
 /** Shown if there are any; live while one is unfinished. */
 export function Backfills({ task, version }) {
-  const backfills = useData(
+  const backfills = useUpdates(
     async (signal) =>
       (await call('GET', `tasks/${task.id}/backfills`, { query: { limit: 10 }, signal })).items,
     [version],
-    { pace: BEAT },
+    { every: (items) => (items?.some(isUnfinished) ? BEAT : undefined) },
   );
-  const { data } = backfills;
-  useEffect(() => {
-    if (data?.some(({ state, unfinished }) => state === 'running' || unfinished > 0)) {
-      backfills.refresh();
-    }
-  }, [data]);
   const columns = columnsOf(task, backfills.reload);
   return html`<${Loaded} of=${backfills}>
     ${(items) =>
       items.length > 0 &&
-      html`<${Section} title="Backfills">
+      html`<${Section} title="Backfills" aside=${html`<${Updates} of=${backfills} what="Backfills" />`}>
         <${Table} caption="Backfills" columns=${columns} items=${items} />
       <//>`}
   <//>`;
 }
+
+const isUnfinished = ({ state, unfinished }) => state === 'running' || unfinished > 0;
 
 const columnsOf = (task, done) => [
   ['Span', ({ from, to }) => html`<${Instant} at=${from} /> to <${Instant} at=${to} />`],
@@ -49,7 +46,7 @@ const columnsOf = (task, done) => [
   ['Failed', ({ failed }) => count(failed), 'num'],
   ['Unfinished', ({ unfinished }) => count(unfinished), 'num'],
   [
-    '',
+    'Actions',
     (each) =>
       mayChange(task) &&
       each.state === 'running' &&

@@ -1,4 +1,4 @@
-// Commands for several tasks at once: for those that are ticked, after a preview that says how many.
+// Commands for all ticked tasks, after a preview with their number.
 
 import { html } from '../../preact.js';
 import { call, command, reasonHeader } from '../../client.js';
@@ -6,9 +6,9 @@ import { counted } from '../../times.js';
 import { ask } from '../../ui/dialog.js';
 import { Button } from '../../ui/elements.js';
 
-/** Commands at the same time. */
-const AT_ONCE = 4;
-/** Titles that a preview names. */
+/** The most commands sent at the same time. */
+const MAX_CONCURRENT = 4;
+/** The most titles in a preview. */
 const MAX_NAMED = 12;
 
 const reasonField = { name: 'reason', label: 'Why (goes into the log)', maxlength: 500 };
@@ -18,8 +18,8 @@ const post =
     command(`tasks/${task.id}/${path}`, { reason });
 
 /**
- * By their names: which tasks a command applies to, why not to others, and what it does to one.
- * `verb` is in the button: `Pause 12 tasks`
+ * The commands by name: which tasks one applies to, why not to others, and what it does to each. `verb` is in the
+ * button: `Pause 12 tasks`
  */
 const commands = {
   Pause: {
@@ -55,7 +55,10 @@ const commands = {
   },
 };
 
-/** @param {object[]} tasks those that are ticked and visible; `done` is called after a command */
+/**
+ * @param {object[]} tasks those that are ticked and visible
+ * @param {(refused: string[]) => Promise<unknown>} done called after a command with the ids of the tasks that refused it
+ */
 export function BulkActions({ tasks, done }) {
   if (tasks.length === 0) return null;
   const buttons = Object.keys(commands).map(
@@ -71,34 +74,52 @@ async function open(name, tasks, done) {
   const { applies, otherwise, text, fields = [], kind, act } = commands[name];
   const chosen = tasks.filter(applies);
   const left = tasks.length - chosen.length;
-  const action = chosen.length === 0 ? null : `${name} ${counted(chosen.length, 'task')}`;
+  // Trying again leaves out the tasks that are done.
+  let pending = chosen;
   const preview = async (values) => {
     const problem =
       name === 'Tag' && tagsIn(values.add).length + tagsIn(values.remove).length === 0;
     if (problem) throw new Error('Enter tags to add or to remove.');
     const shown = html`<div class="outcome">
-      <p>${chosen
+      <p>${pending
         .slice(0, MAX_NAMED)
         .map(({ title }) => title)
-        .join(', ')}${chosen.length > MAX_NAMED && ` and ${chosen.length - MAX_NAMED} more`}</p>
+        .join(', ')}${pending.length > MAX_NAMED && ` and ${pending.length - MAX_NAMED} more`}</p>
       ${left > 0 && html`<p class="hint">${counted(left, 'selected task')} ${left === 1 ? 'is' : 'are'} ${otherwise} and stay${left === 1 ? 's' : ''} as ${left === 1 ? 'it is' : 'they are'}.</p>`}
     </div>`;
-    return { shown, action };
+    return {
+      shown,
+      action: pending.length === 0 ? null : `${name} ${counted(pending.length, 'task')}`,
+    };
+  };
+  const send = async (values) => {
+    const asked = pending.length;
+    const refused = await actOnAll(pending, (task) => act(task, values));
+    if (refused.length === 0) return;
+    pending = refused.map(({ task }) => task);
+    const texts = refused.map(({ task, error }) => `${task.title}: ${error.message}`);
+    throw new Error(
+      `${asked - refused.length} of ${counted(asked, 'task')} done. ${texts.join('; ')}`,
+    );
   };
   const isDone = await ask({
-    title: `${name} ${counted(tasks.length, 'selected task')}?`,
+    title: `${name} the selected tasks?`,
     text,
     fields: [...fields, reasonField],
     action: name,
     ...(kind === 'danger' ? { kind, dismiss: 'Back' } : {}),
     preview,
-    act: (values) => actOnAll(chosen, (task) => act(task, values)),
+    act: send,
     done: `${name}: ${counted(chosen.length, 'task')}`,
   });
-  if (isDone) await done();
+  if (isDone) await done([]);
+  else if (pending !== chosen) await done(pending.map(({ id }) => id));
 }
 
-/** A few at a time. One that is refused does not keep the others from being tried. @throws Error that names those */
+/**
+ * Sends the commands, a few at a time. A rejected one does not stop the others.
+ * @returns the rejected ones: `{task, error}`
+ */
 async function actOnAll(tasks, act) {
   const waiting = [...tasks];
   const refused = [];
@@ -107,14 +128,12 @@ async function actOnAll(tasks, act) {
       try {
         await act(task);
       } catch (error) {
-        refused.push(`${task.title}: ${error.message}`);
+        refused.push({ task, error });
       }
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
-  if (refused.length === 0) return;
-  const done = tasks.length - refused.length;
-  throw new Error(`${done} of ${counted(tasks.length, 'task')} done. ${refused.join('; ')}`);
+  await Promise.all(Array.from({ length: MAX_CONCURRENT }, work));
+  return refused;
 }
 
 const tagsIn = (text = '') =>
@@ -123,7 +142,7 @@ const tagsIn = (text = '') =>
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '');
 
-/** At the revision that was shown: a change that somebody else made meanwhile is not overwritten. */
+/** Sent with the revision that was shown, so nobody's change in the meantime is overwritten. */
 function changeTags(task, { reason, add, remove }) {
   const removed = tagsIn(remove);
   const tags = [...new Set([...task.tags, ...tagsIn(add)])].filter((tag) => !removed.includes(tag));

@@ -1,20 +1,20 @@
-// What a calendar shows: of the past what was decided, by the service's records; of the future what the schedule gives.
+// The data of a calendar. The past comes from recorded decisions, the future from a preview of the schedule.
 
 import { call, may } from '../../client.js';
 import { dateIn } from '../../zones.js';
 import { lastOfMonth } from './calendar-dates.js';
 
-/** Fires to come that are read at once. */
+/** The most coming fires that are read at once. */
 const MAX_AHEAD = 1000;
-/** Decisions, and runs that no fire caused, in one request. */
+/** The page size for decisions, and for runs. */
 const PAGE = 100;
 
-/** Explains a fire, or why there was none. */
+/** Explains why a task fired at an instant, or why it did not. */
 export const explain = (task, at, signal) =>
   call('GET', `tasks/${task.id}/explain`, { query: { at }, signal });
 
 /**
- * The fires to come before an instant: a preview of the schedule as it is now. None of a task that is not active.
+ * The coming fires between two instants, by the present schedule. Only an active task has any.
  * @returns `{fires, isWhole}`
  */
 async function firesAhead(task, from, to, signal) {
@@ -30,9 +30,10 @@ async function firesAhead(task, from, to, signal) {
 
 /**
  * The days of a month, or the months of a year.
- * @param {'day' | 'month'} by @param {string} date any of the month or year
- * @returns `{parts, gaps, isCounted}`: each part `{date, counts, ahead, isOpen}`; `isOpen` if more fires are to come in it
- *   than were read; `isCounted`: whether there were few enough decisions to count
+ * @param {'day' | 'month'} by
+ * @param {string} date any of the month or year
+ * @returns `{parts, gaps, isCounted}`: each part `{date, counts, ahead, isOpen}`; `isOpen`: whether it has more coming
+ *   fires than were read; `isCounted`: whether there were few enough decisions to count
  */
 export async function readParts(task, zone, by, date, signal) {
   const year = date.slice(0, 4);
@@ -60,44 +61,62 @@ export async function readParts(task, zone, by, date, signal) {
 
 const sum = (of) => Object.values(of ?? {}).reduce((all, each) => all + each, 0);
 
-/** Of runs, and of fires that were skipped. */
+/** The counts of runs by outcome. Fires that were skipped count like skipped runs. */
 function countsOf({ runs, skipped }) {
-  const { succeeded, failed, unfinished } = runs;
-  return { succeeded, failed, unfinished, skipped: runs.skipped + runs.canceled + sum(skipped) };
+  return { ...runs, skipped: runs.skipped + sum(skipped) };
 }
 
 /**
- * A page of what was decided on a day, newest first, with the runs that no fire caused.
- * @returns `{items, ahead, isAll, next}`; items are `{at, fire?, run?}`
+ * The decisions about a day and the other runs that were requested on it, newest first. A month counts the same runs.
+ * @param {number} pages of each list, which are read again each time
+ * @returns `{items, isMore, ahead, isAll}`; items are `{at, fire?, run?}`; `isMore`: whether there are earlier ones
  */
-export async function readDay(task, zone, date, signal) {
+export async function readDay(task, zone, date, pages, signal) {
   const query = { from: date, to: date, by: 'day', timezone: zone };
   const { parts } = await call('GET', `tasks/${task.id}/calendar`, { query, signal });
   const [{ from, to }] = parts;
-  const [decided, others, ahead] = await Promise.all([
-    readDecided(task, from, to, undefined, signal),
-    readOthers(task, from, to, signal),
+  const [lists, ahead] = await Promise.all([
+    Promise.all(listsOf(task, from, to).map((list) => readPages(list, from, pages, signal))),
     firesAhead(task, Date.parse(from), Date.parse(to), signal),
   ]);
-  const fires = decided.items.map((fire) => ({ at: fire.to, fire, run: fire.run }));
-  const items = [...fires, ...others].sort((a, b) => (a.at < b.at ? 1 : -1));
-  return { items, from, to, next: decided.next, ahead: ahead.fires, isAll: ahead.isWhole };
+  // Later pages of one list may lie between the items of another.
+  const reached = lists
+    .map((list) => list.reached)
+    .sort()
+    .at(-1);
+  const items = lists
+    .flatMap((list) => list.items)
+    .filter(({ at }) => at >= reached)
+    .sort((a, b) => (a.at < b.at ? 1 : -1));
+  return { items, isMore: reached > from, ahead: ahead.fires, isAll: ahead.isWhole };
 }
 
-/** Decisions about a span before a place of their list. */
-export async function readDecided(task, from, to, cursor, signal) {
-  const query = { from, to, cursor, limit: PAGE };
-  const page = await call('GET', `tasks/${task.id}/fires`, { query, signal });
-  return { items: page.items, next: page.next_cursor };
+/** @returns `{items, reached}`: all items since the instant `reached`, which is `from` if there are no earlier ones */
+async function readPages({ path, query, itemOf }, from, pages, signal) {
+  const items = [];
+  let [cursor, reached] = [undefined, ''];
+  for (let page = 0; page < pages && cursor !== null; page += 1) {
+    const read = await call('GET', path, { query: { ...query, cursor, limit: PAGE }, signal });
+    items.push(...read.items.map(itemOf));
+    cursor = read.next_cursor;
+    reached = cursor === null ? '' : items.at(-1).at;
+    if (reached < from) break;
+  }
+  const within = items.filter(({ at, isDecided }) => at >= from && !isDecided);
+  return { items: within, reached: reached < from ? from : reached };
 }
 
-/** Runs that were started by hand, by an event or by a backfill. */
-async function readOthers(task, from, to, signal) {
-  if (!may('runs:read') || Date.parse(from) > Date.now()) return [];
-  const read = async (trigger) => {
-    const query = { task_id: task.id, trigger, start_time: from, end_time: to, limit: PAGE };
-    return (await call('GET', 'runs', { query, signal })).items;
-  };
-  const found = await Promise.all(['manual', 'event', 'backfill'].map(read));
-  return found.flat().map((run) => ({ at: run.started_at, run }));
+const fireItem = (fire) => ({ at: fire.to, fire, run: fire.run });
+
+/** The lists of a day: its decisions, and the runs that were requested until its end. Skipped runs are a separate list. */
+function listsOf({ id }, from, to) {
+  const decisions = { path: `tasks/${id}/fires`, query: { from, to }, itemOf: fireItem };
+  if (!may('runs:read') || Date.parse(from) > Date.now()) return [decisions];
+  // The run of a decision of the day comes with the decision.
+  const isDecidedHere = ({ trigger, scheduled_for: nominal }) =>
+    trigger === 'schedule' && nominal >= from && nominal <= to;
+  const itemOf = (run) => ({ at: run.queued_at, run, isDecided: isDecidedHere(run) });
+  const until = new Date(Date.parse(to) + 1).toISOString();
+  const queries = [undefined, 'skipped'].map((state) => ({ task_id: id, state, until }));
+  return [decisions, ...queries.map((query) => ({ path: 'runs', query, itemOf }))];
 }

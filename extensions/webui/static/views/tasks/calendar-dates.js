@@ -2,7 +2,7 @@
 
 import { addDays } from '../../zones.js';
 
-/** The first date of the month so many months after that of a date. */
+/** The first date of the month that is a number of months after a date. */
 export function addMonths(date, months) {
   const [year, month] = date.split('-').map(Number);
   return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
@@ -11,13 +11,13 @@ export function addMonths(date, months) {
 /** The last date of a month. */
 export const lastOfMonth = (date) => addDays(addMonths(date, 1), -1);
 
-/** A date as it is written: `Thursday 26 November`, `November 2026`. */
+/** Formats a date: `Thursday 26 November`, `November 2026`. */
 export const dateWords = (date, options) =>
   new Intl.DateTimeFormat('en-GB', { ...options, timeZone: 'UTC' }).format(
     new Date(`${date}T00:00:00Z`),
   );
 
-/** The date that a calendar shows beside another: the next or previous day, month or year. */
+/** The next or previous day, month or year of a calendar. */
 export function step(by, date, many) {
   if (by === 'day') return addDays(date, many);
   return addMonths(date, by === 'month' ? many : 12 * many);

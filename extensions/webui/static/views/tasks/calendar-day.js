@@ -1,30 +1,32 @@
-// A day of a task: each decided fire, each gap, each other run, and what is to come. A click explains it.
+// A day of a task: its decided fires, gaps, other runs and coming fires. A click explains an entry.
 
-import { html, useState } from '../../preact.js';
-import { attempt } from '../../store.js';
-import { useData } from '../../data.js';
+import { html } from '../../preact.js';
+import { useRemembered } from '../../address.js';
 import { count, counted, durationOf } from '../../times.js';
 import { wallTime } from '../../zones.js';
 import { Button, State, Table } from '../../ui/elements.js';
 import { Loaded } from '../../ui/layout.js';
 import { Instant, RunLink } from '../../ui/names.js';
+import { useUpdates } from '../../ui/updates.js';
 import { ExplanationAt } from './explainer.js';
-import { readDay, readDecided } from './calendar-data.js';
+import { readDay } from './calendar-data.js';
 import { dateWords } from './calendar-dates.js';
 
-/** Between two reads of today. Milliseconds. */
+/** The interval of reads for the current day, in milliseconds. */
 const BEAT = 10_000;
-/** Fires to come that are listed. */
+/** The most coming fires that are listed. */
 const MAX_AHEAD = 5;
 
-/** `at` says which fire is explained, null for none; `choose(at)` explains another. */
-export function DayList({ task, zone, today, date, version, at, choose }) {
+/** `at`: the instant that is explained, or null; `choose(at)` explains another. */
+export function DayList({ task, zone, today, date, version, pausing, at, choose }) {
   const every = date === today ? BEAT : undefined;
-  const day = useData((signal) => readDay(task, zone, date, signal), [version], { every });
+  const [pages, setPages] = useRemembered(`pages of ${date}`, 1);
+  const read = (signal) => readDay(task, zone, date, pages, signal);
+  const day = useUpdates(read, [version, pages], { every, pausing });
   return html`<div class="columns">
     <div>
       <${Loaded} of=${day}>
-        ${(each) => html`<${Decided} ...${each} task=${task} zone=${zone} date=${date} at=${at} choose=${choose} />`}
+        ${(each) => html`<${Decided} ...${each} task=${task} zone=${zone} date=${date} at=${at} choose=${choose} readOn=${() => setPages(pages + 1)} />`}
       <//>
     </div>
     <div aria-live="polite" id="explanation">
@@ -37,22 +39,16 @@ export function DayList({ task, zone, today, date, version, at, choose }) {
   </div>`;
 }
 
-function Decided({ task, zone, date, at, choose, items, ahead, isAll, next, from, to }) {
-  const [later, setLater] = useState({ items: [], next });
+function Decided({ task, zone, date, at, choose, readOn, items, ahead, isAll, isMore }) {
   const name = dateWords(date, { weekday: 'long', day: 'numeric', month: 'long' });
   const coming = ahead
     .slice(0, MAX_AHEAD)
     .reverse()
     .map(({ at: nominal, note }) => ({ id: `ahead ${nominal}`, at: nominal, note, isAhead: true }));
-  const decided = [...items, ...later.items].map((item) => ({
+  const decided = items.map((item) => ({
     ...item,
     id: item.fire === undefined ? item.run.id : `fire ${item.fire.revision}`,
   }));
-  const more = async () => {
-    const page = await readDecided(task, from, to, later.next);
-    const found = page.items.map((fire) => ({ at: fire.to, fire, run: fire.run }));
-    setLater({ items: [...later.items, ...found], next: page.next });
-  };
   const columns = [
     [
       'Time',
@@ -66,16 +62,16 @@ function Decided({ task, zone, date, at, choose, items, ahead, isAll, next, from
     ${task.status === 'paused' && html`<${HeldBack} task=${task} choose=${choose} />`}
     <div class="day-list">
       <${Table} caption="Fires of ${name}" columns=${columns} items=${[...coming, ...decided]}
-        empty="Nothing was decided on this day, and nothing is to come." />
+        empty="Nothing fired on this day, and nothing is due." />
     </div>
     ${
       ahead.length > MAX_AHEAD &&
-      html`<p class="hint">${count(ahead.length)} ${isAll ? 'to come in all' : 'and more to come'}</p>`
+      html`<p class="hint">${count(ahead.length)} ${isAll ? 'due in total' : 'and more due'}</p>`
     }
-    ${later.next !== null && html`<${Button} kind="small" onClick=${() => attempt(more)}>Earlier ones<//>`}`;
+    ${isMore && html`<${Button} kind="small" onClick=${readOn}>Earlier ones<//>`}`;
 }
 
-/** Fires since the pause are not decided before the task is resumed. */
+/** Fires since the pause stay undecided until the task is resumed. */
 function HeldBack({ task: { paused, next_run_at: _next }, choose }) {
   if (!paused) return null;
   return html`<p class="hint">
@@ -86,13 +82,13 @@ function HeldBack({ task: { paused, next_run_at: _next }, choose }) {
 
 const clockIn = (zone, instant) => wallTime(new Date(instant), zone).slice(11);
 
-function TimeButton({ at, fire, zone, chosen, choose }) {
+function TimeButton({ at, fire, run, zone, chosen, choose }) {
   const isSpan = fire !== undefined && fire.from !== fire.to;
   const text = isSpan
     ? `${clockIn(zone, fire.from)} – ${clockIn(zone, fire.to)}`
     : clockIn(zone, at);
-  // The first of a gap: the decision is about all of them.
-  const asked = fire?.from ?? at;
+  // The first fire of a gap stands for all of them, as one decision covers the gap.
+  const asked = fire?.from ?? run?.scheduled_for ?? at;
   return html`<button type="button" class="quiet small" aria-pressed=${chosen === asked} title=${asked}
     onClick=${() => choose(asked)}>${text}</button>`;
 }

@@ -1,13 +1,14 @@
-// The calendar of a task: a year, a month or a day, in the address of the page. A click on a fire or a gap explains it.
+// The calendar of a task by year, month or day. The page's address holds the shown unit, date and explanation. A click
+// on a fire or a gap explains it.
 
 import { html, useState } from '../../preact.js';
 import { setAddress } from '../../address.js';
-import { useData } from '../../data.js';
-import { useStore } from '../../store.js';
+import { getState, useStore } from '../../store.js';
 import { count } from '../../times.js';
 import { dateIn, shownZone } from '../../zones.js';
 import { Button } from '../../ui/elements.js';
 import { Loaded, Section } from '../../ui/layout.js';
+import { useUpdates } from '../../ui/updates.js';
 import { DayList } from './calendar-day.js';
 import { readParts } from './calendar-data.js';
 import { dateWords, step } from './calendar-dates.js';
@@ -26,13 +27,17 @@ const kinds = [
   ['failed', 'bad', 'failed'],
   ['unfinished', 'busy', 'unfinished'],
   ['skipped', 'wait', 'did not run'],
+  ['canceled', 'stopped', 'canceled'],
 ];
-/** Between two reads of what has not passed. Milliseconds. */
+/** The interval of reads for spans that have not passed, in milliseconds. */
 const BEAT = 10_000;
 const DATE = /^\d{4}-\d\d-\d\d$/;
 
-/** @param {URLSearchParams} query of the address: `by`, `date` and `at` say what is shown */
-export function Calendar({ task, version, query }) {
+/**
+ * @param {URLSearchParams} query of the address: `by`, `date` and `at` say what is shown
+ * @param {object} pausing the pause of the task's page
+ */
+export function Calendar({ task, version, query, pausing }) {
   const zone = useStore(shownZone);
   const today = dateIn(Date.now(), zone);
   const [shown, setShown] = useState(() => ({
@@ -40,15 +45,18 @@ export function Calendar({ task, version, query }) {
     date: DATE.test(query.get('date') ?? '') ? query.get('date') : today,
     at: query.get('at'),
   }));
-  /** Another day, month or year is a step back to which the browser can go; another explanation is none. */
+  /** Another day, month or year adds an entry to the browser's history. Another explanation adds none. */
   const show = (changes) => {
     const next = { ...shown, ...changes };
     setShown(next);
-    const given = Object.entries({ tab: 'calendar', ...next }).filter(
-      ([, value]) => value !== null,
-    );
+    // The address also holds the question of the explanation below.
+    const parameters = new URLSearchParams(getState().address.query);
+    for (const [name, value] of Object.entries({ tab: 'calendar', ...next })) {
+      if (value === null) parameters.delete(name);
+      else parameters.set(name, value);
+    }
     const isStep = changes.at === null;
-    setAddress(`tasks/${task.id}`, new URLSearchParams(given), isStep ? {} : undefined);
+    setAddress(`tasks/${task.id}`, parameters, isStep ? {} : undefined);
   };
   const { by, date } = shown;
   const go = (many) => () => show({ date: step(by, date, many), at: null });
@@ -62,7 +70,7 @@ export function Calendar({ task, version, query }) {
     <${Button} kind="small" onClick=${go(1)} label="Next ${by}">›<//>
     <${Button} kind="small" onClick=${() => show({ date: today, at: null })}>Today<//>
   </div>`;
-  const same = { task, zone, today, date, version };
+  const same = { task, zone, today, date, version, pausing };
   return html`<${Section} title="Fires and runs" aside=${aside}>
     ${
       by === 'day'
@@ -70,17 +78,17 @@ export function Calendar({ task, version, query }) {
         : html`<${Parts} key=${by} ...${same} by=${by}
             open=${(part) => show({ at: null, ...(by === 'year' ? { by: 'month', date: `${part}-01` } : { by: 'day', date: part }) })} />`
     }
-    <p class="hint">Days are in the time zone ${zone}. The past is what was decided; the future is what the schedule gives now.</p>
+    <p class="hint">Days are in the time zone ${zone}. The past shows what was decided, the future what the present schedule gives.</p>
   <//>`;
 }
 
 /** The days of a month, or the months of a year. */
-function Parts({ task, zone, today, date, version, by, open }) {
+function Parts({ task, zone, today, date, version, pausing, by, open }) {
   const unit = by === 'year' ? 'month' : 'day';
-  const parts = useData(
+  const parts = useUpdates(
     (signal) => readParts(task, zone, unit, date, signal),
     [date.slice(0, by === 'year' ? 4 : 7), zone, version],
-    { every: today.startsWith(date.slice(0, by === 'year' ? 4 : 7)) ? BEAT : undefined },
+    { every: today.startsWith(date.slice(0, by === 'year' ? 4 : 7)) ? BEAT : undefined, pausing },
   );
   const name = titles[by](date);
   return html`<${Loaded} of=${parts}>
@@ -123,7 +131,7 @@ function Cell({ date, counts, ahead, isOpen, gaps, unit, isToday, open }) {
     ...present.map(([key, , text]) => `${count(counts[key])} ${text}`),
     ...gaps.map((gap) => `part of ${count(gap.count)} fires that did not run: ${gap.reason}`),
     ...(ahead > 0 ? [`${count(ahead)} to come`] : []),
-    ...(isOpen ? ['more to come'] : []),
+    ...(isOpen ? ['and more due'] : []),
   ].join(', ');
   const label =
     unit === 'day' ? Number(date.slice(8)) : dateWords(`${date}-01`, { month: 'short' });

@@ -1,17 +1,18 @@
-// What can be written at a place of a pipeline's JSON: names of fields, of tools, and values that a schema lists.
+// Completion of a pipeline's JSON: names of fields and tools, and values that a schema lists.
 
 const MAX_OFFERED = 50;
 const payloadFields = { pipeline: 'the steps, in order', params: 'values that the steps read' };
 
-/** What the service knows about pipelines: `tools` by name, each with its schema, and the schema of a step. */
+/** The service's facts about pipelines: `tools` by name, each with its schema, and the schema of a step. */
 export function knowledgeOf({ tools, step }) {
   return { tools: new Map(tools.map((tool) => [tool.name, tool])), step };
 }
 
 /**
- * What could be written at the caret.
- * @param {string} text of the whole payload @param {number} caret
- * @returns `{from, isClosed, isKey, items}`; items are `{text, about}`; null where nothing is offered
+ * Suggests text for the place of the caret.
+ * @param {string} text of the whole payload
+ * @param {number} caret
+ * @returns `{from, isClosed, isKey, items}`; items are `{text, about}`; null if there is nothing to suggest
  */
 export function completionAt(text, caret, { tools, step }) {
   const place = placeOf(text.slice(0, caret));
@@ -61,29 +62,62 @@ function valuesAt(path, before, tools, step) {
     .map((text) => ({ text, about: '' }));
 }
 
-/** The schema of the arguments of the step around a place directly within its `with`. */
+/** The schema of a step's arguments, if the place is directly within its `with`; otherwise null. */
 function argumentSchema(path, { '': outer }, tools) {
   if (path.at(-1) !== 'with' || !isStep(path.slice(0, -1))) return null;
   return tools.get(outer?.uses)?.schema ?? null;
 }
 
 /**
- * Where the end of a text is in its JSON: within a string that is a key or a value; null elsewhere. The text may be
- * faulty: what was written before counts as far as it can be understood.
- * @returns `{path, isKey, prefix, from, before}`; `before`: what the object around has so far, and at `''` that around it
+ * Finds the place in the JSON at which a text ends, if that is within a string: a key or a value. null elsewhere. The
+ * text may be invalid JSON; as much of it as possible is understood.
+ * @returns `{path, isKey, prefix, from, before}`; `before`: the members so far of the object around the place; its `''`
+ *   holds those of the next outer object
  */
 function placeOf(text) {
+  const { stack, string } = scan(text);
+  if (string === null || stack.length === 0) return null;
+  const top = stack.at(-1);
+  const isKey = top.isObject && top.isKeyNext;
+  const path = pathOf(isKey ? stack.slice(0, -1) : stack);
+  const outer = stack.findLast((each) => each.isObject && each !== top);
+  const before = { ...top.fields, '': outer?.fields };
+  return { path, isKey, prefix: text.slice(string + 1), from: string + 1, before };
+}
+
+/** The tools that steps name so far, in a text that need not be valid JSON. @returns `{path, tool}` of each */
+export function toolsNamedIn(text) {
+  const named = [];
+  scan(text, (stack, tool) => {
+    if (stack.at(-1).key !== 'uses') return;
+    const path = pathOf(stack);
+    if (isStep(path.slice(0, -1))) named.push({ path, tool });
+  });
+  return named;
+}
+
+const pathOf = (stack) => stack.map((each) => (each.isObject ? each.key : each.index));
+
+/**
+ * Reads JSON up to its end or its first fault.
+ * @param {(stack: object[], value: string) => void} onValue called at the end of each string that is a member's value
+ * @returns `{stack, string}`: the open objects and arrays, and where an open string starts, or null
+ */
+function scan(text, onValue = () => {}) {
   const stack = [];
   let string = null;
   let last = null;
   for (let at = 0; at < text.length; at += 1) {
     const letter = text[at];
+    const top = stack.at(-1);
     if (string !== null) {
       if (letter === '\\') at += 1;
       else if (letter === '"') {
         last = text.slice(string + 1, at);
         string = null;
-        take(stack.at(-1), last);
+        if (!top?.isObject || top.isKeyNext) continue;
+        top.fields[top.key] = last;
+        onValue(stack, last);
       }
       continue;
     }
@@ -91,27 +125,11 @@ function placeOf(text) {
     else if (letter === '{') stack.push({ isObject: true, key: null, isKeyNext: true, fields: {} });
     else if (letter === '[') stack.push({ isObject: false, index: 0 });
     else if (letter === '}' || letter === ']') stack.pop();
-    else if (letter === ':' && stack.at(-1)?.isObject) {
-      stack.at(-1).key = last;
-      stack.at(-1).isKeyNext = false;
-    } else if (letter === ',' && stack.length > 0) {
-      const top = stack.at(-1);
+    else if (letter === ':' && top?.isObject) Object.assign(top, { key: last, isKeyNext: false });
+    else if (letter === ',' && top !== undefined) {
       if (top.isObject) Object.assign(top, { key: null, isKeyNext: true });
       else top.index += 1;
     }
   }
-  if (string === null || stack.length === 0) return null;
-  const top = stack.at(-1);
-  const isKey = top.isObject && top.isKeyNext;
-  const path = stack
-    .slice(0, isKey ? -1 : undefined)
-    .map((each) => (each.isObject ? each.key : each.index));
-  const outer = stack.findLast((each) => each.isObject && each !== top);
-  const before = { ...top.fields, '': outer?.fields };
-  return { path, isKey, prefix: text.slice(string + 1), from: string + 1, before };
-}
-
-/** Remembers a string that is the value of a field. */
-function take(top, value) {
-  if (top?.isObject && !top.isKeyNext) top.fields[top.key] = value;
+  return { stack, string };
 }

@@ -1,6 +1,7 @@
-// The definition of a task, which people write, apart from what the service adds to it; and how two of them differ.
+// The definition of a task: the fields that people write, without those that the service adds. Also compares two
+// definitions.
 
-/** What the service adds. */
+/** The fields that the service adds. */
 const added = new Set(
   (
     'id namespace schedule_text status pause_reason paused snoozed created_at updated_at next_run_at last_run_at ' +
@@ -8,13 +9,13 @@ const added = new Set(
   ).split(' '),
 );
 
-/** The fields that can be written. The owner stays. */
+/** The fields that can be changed. The owner cannot. */
 export const definitionOf = (task) =>
   Object.fromEntries(Object.entries(task).filter(([name]) => !added.has(name)));
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** What differs, as `{path, before, after}`; null where there is nothing. */
+/** The differences, as `{path, before, after}`; null if a side has no value. */
 export function differences(before, after, path = '') {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const isPair =

@@ -1,18 +1,28 @@
 // Why a task fired at an instant, or did not.
 
 import { html, useState } from '../../preact.js';
+import { setAddress, useRemembered } from '../../address.js';
 import { call } from '../../client.js';
 import { useData } from '../../data.js';
+import { getState } from '../../store.js';
 import { isoOf, localField } from '../../times.js';
 import { Link, State } from '../../ui/elements.js';
 import { Facts, Loaded, Section } from '../../ui/layout.js';
 import { Field } from '../../ui/field.js';
 import { Instant, InstantAndDistance, StreamLink } from '../../ui/names.js';
 
-export function Explainer({ id }) {
-  const [instant, setInstant] = useState(() => localField(new Date()));
+/** The parameter of the address that holds the instant of the last question. */
+const PARAMETER = 'explain';
+
+/** @param {URLSearchParams} query of the address */
+export function Explainer({ id, query }) {
+  const asked = query.get(PARAMETER);
+  const [instant, setInstant] = useRemembered(
+    'instant to explain',
+    () => asked ?? isoOf(localField(new Date())),
+  );
   /** The last question; a new object each time, as the answer may change. */
-  const [question, setQuestion] = useState(null);
+  const [question, setQuestion] = useState(asked ? { at: asked } : null);
   const answer = useData(
     async (signal) => {
       if (question === null) return null;
@@ -23,11 +33,14 @@ export function Explainer({ id }) {
   );
   const submit = (event) => {
     event.preventDefault();
-    setQuestion({ at: isoOf(instant) });
+    setQuestion({ at: instant });
+    const parameters = new URLSearchParams(getState().address.query);
+    parameters.set(PARAMETER, instant);
+    setAddress(`tasks/${id}`, parameters);
   };
   return html`<${Section} title="Why did it fire, or not?">
     <form class="row" onSubmit=${submit}>
-      <${Field} label="At (your time)" type="datetime-local" value=${instant} onInput=${setInstant} />
+      <${Field} label="At" type="instant" value=${instant} onInput=${setInstant} />
       <button type="submit">Explain</button>
     </form>
     <div aria-live="polite">

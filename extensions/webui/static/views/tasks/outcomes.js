@@ -1,4 +1,4 @@
-// How the last runs of tasks ended, how long they take, and what is wrong with a task.
+// How the last runs of tasks ended, how long they take, and problems of a task.
 
 import { html } from '../../preact.js';
 import { call, may } from '../../client.js';
@@ -7,9 +7,9 @@ import { useStore } from '../../store.js';
 import { count, duration } from '../../times.js';
 import { PausedBy } from './task-notes.js';
 
-/** Between two reads. Milliseconds. */
+/** The interval of reads, in milliseconds. */
 const BEAT = 5000;
-/** A task that is due for so long is overdue. Milliseconds. */
+/** A task that has been due for this long is overdue. Milliseconds. */
 const OVERDUE = 60_000;
 const tones = {
   succeeded: 'good',
@@ -19,19 +19,19 @@ const tones = {
   retrying: 'wait',
 };
 
-/** The outcomes of tasks, by their ids: of all of them in one request. */
-export function useOutcomes(ids) {
+/** The outcomes of tasks by id, read in one request. They stand still while the list `isPaused`. */
+export function useOutcomes(ids, isPaused) {
   const key = ids.join();
   return useData(
     async (signal, after) => {
       if (key === '' || !may('runs:read')) return new Map();
       const { items } = await call('GET', 'tasks/outcomes', { query: { ids: key, after }, signal });
       const found = new Map(items.map((item) => [item.task_id, item]));
-      // Those without runs are left out of the response.
+      // Tasks without runs are left out of the response.
       return new Map(ids.map((id) => [id, found.get(id) ?? { runs: [] }]));
     },
     [key],
-    { every: BEAT },
+    { every: BEAT, isPaused },
   );
 }
 
@@ -54,7 +54,7 @@ export const P95 = ({ of }) => {
   return seconds === null ? '–' : duration(seconds * 1000);
 };
 
-/** What is wrong with a task. What is right is quiet. */
+/** The problem of a task, highlighted, in the order of `sort=health`; a healthy task gets a subdued word. */
 export function Health({ task, of }) {
   const isOverdue = useStore(
     () =>
@@ -64,14 +64,18 @@ export function Health({ task, of }) {
   );
   if (task.status === 'canceled') return html`<span class="soft">canceled</span>`;
   if (task.status === 'paused') return html`<${PausedBy} task=${task} isShort />`;
-  if (isOverdue) return html`<span class="state bad" data-state="overdue">overdue</span>`;
   const ended = (of?.runs ?? []).filter(({ state }) => state === 'succeeded' || state === 'failed');
-  const inRow = ended.findIndex(({ state }) => state !== 'failed');
-  const failures = inRow === -1 ? ended.length : inRow;
-  if (failures > 0) {
-    return html`<span class="state bad" data-state="failing">failing${failures > 1 && `, ${count(failures)} in a row`}</span>`;
-  }
   const failed = ended.filter(({ state }) => state === 'failed').length;
-  if (failed > 0) return html`<span class="fault">${failed} of ${ended.length} failed</span>`;
+  if (of?.failing) {
+    const inRow = ended.findIndex(({ state }) => state !== 'failed');
+    const failures = inRow === -1 ? ended.length : inRow;
+    return html`<span class="state bad" data-state="failing">failing${failures > 1 && `, ${count(failures)} in a row`}</span>
+      ${isOverdue && html` <span class="fault">overdue</span>`}`;
+  }
+  if (isOverdue) return html`<span class="state bad" data-state="overdue">overdue</span>`;
+  if (of?.failed_in_period) {
+    const share = failed > 0 ? `${failed} of ${ended.length} failed` : 'failed lately';
+    return html`<span class="fault">${share}</span>`;
+  }
   return html`<span class="soft">${task.exhausted ? 'ended' : ended.length === 0 ? 'new' : 'ok'}</span>`;
 }

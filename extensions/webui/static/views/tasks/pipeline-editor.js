@@ -1,4 +1,4 @@
-// The field of a pipeline: JSON with completion by the schemas of steps and tools, and what is wrong with it.
+// The JSON field of a pipeline, with completion by the schemas of steps and tools, and a list of its faults.
 
 import { html, useLayoutEffect, useRef, useState } from '../../preact.js';
 import { call } from '../../client.js';
@@ -6,14 +6,14 @@ import { useData } from '../../data.js';
 import { Field } from '../../ui/field.js';
 import { completionAt, knowledgeOf } from './completion.js';
 
-/** What the service knows about pipelines; undefined until it was read, and without the scope. */
+/** The schemas for completion. undefined until they are read, or if the agent lacks the scope. */
 export function useKnowledge() {
   return useData(async (signal) => knowledgeOf(await call('GET', 'tools', { signal })), []).data;
 }
 
 /**
  * @param field the properties of the field, as {@link Field} takes them
- * @param {string[]} findings what is probably wrong: it can be saved all the same
+ * @param {string[]} findings likely mistakes, which do not prevent saving
  */
 export function PipelineEditor({ field, findings }) {
   const knowledge = useKnowledge();
@@ -39,7 +39,7 @@ export function PipelineEditor({ field, findings }) {
     const after = shown.isKey ? '": ' : '"';
     const rest = value.slice(caret);
     const kept = shown.isClosed ? rest.slice(rest.indexOf('"') + 1) : rest;
-    // A key that is written over keeps its colon.
+    // A replaced key keeps its colon.
     const end = shown.isKey && /^\s*:/.test(kept) ? '"' : after;
     const next = `${value.slice(0, shown.from)}${text}${end}`;
     place.current = { element, caret: next.length };
@@ -62,7 +62,7 @@ export function PipelineEditor({ field, findings }) {
   };
   const isOpen = shown !== null;
   return html`<div class="editor">
-    <${Field} label="Pipeline (JSON)" type="textarea" rows="14" hint="Steps run one after the other. Within quotes, names of fields and tools are offered."
+    <${Field} label="Pipeline (JSON)" type="textarea" rows="14" hint="Steps run one after the other. Names of fields and tools are suggested within quotes."
       ...${field} onInput=${onInput} onKeyDown=${onKeyDown} onBlur=${() => setShown(null)}
       aria-autocomplete="list" aria-controls=${isOpen ? 'completion' : null}
       aria-activedescendant=${isOpen ? `completion-${active}` : null} />

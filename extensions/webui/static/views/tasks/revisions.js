@@ -1,6 +1,7 @@
-// The revisions of a task's definition: what differs between two of them, and how to restore one.
+// The revisions of a task's definition: compares two of them, and restores one.
 
-import { html, useState } from '../../preact.js';
+import { html } from '../../preact.js';
+import { setAddress } from '../../address.js';
 import { call, mayChange, reasonHeader } from '../../client.js';
 import { useData } from '../../data.js';
 import { counted } from '../../times.js';
@@ -14,10 +15,23 @@ import { differences, definitionOf } from './definition.js';
 /** Revisions in one request. */
 const PAGE = 200;
 const defining = ['TaskCreated', 'TaskUpdated'];
+/** Used in place of a revision: the present task. */
+const NOW = 'now';
 
-/** @param {object} task as it is; `done` is called once a revision was restored */
-export function Revisions({ task, version, done }) {
-  const [compared, compare] = useState(null);
+/**
+ * @param {object} task in its present state
+ * @param {URLSearchParams} query of the address: `compare` and `with` name the revisions to compare
+ * @param done called after a revision was restored
+ */
+export function Revisions({ task, version, query, done }) {
+  const compare = (revision, other = NOW) => {
+    const place = {
+      tab: 'definition',
+      compare: revision,
+      ...(other === NOW ? {} : { with: other }),
+    };
+    setAddress(`tasks/${task.id}`, new URLSearchParams(place));
+  };
   const revisions = useData((signal) => readRevisions(task.id, signal), [version]);
   const columns = [
     ['No.', 'revision', 'num'],
@@ -25,9 +39,9 @@ export function Revisions({ task, version, done }) {
     ['Who', ({ actor, actor_name: name }) => html`<${Actor} id=${actor} name=${name} />`],
     ['Why', 'reason', 'grow'],
     [
-      '',
+      'Actions',
       (item) => html`<div class="row">
-        <${Button} kind="small" label="Compare revision ${item.revision}" onClick=${() => compare(item)}>Compare<//>
+        <${Button} kind="small" label="Compare revision ${item.revision}" onClick=${() => compare(item.revision)}>Compare<//>
         ${
           item.revision !== task.revision &&
           mayChange(task) &&
@@ -44,12 +58,12 @@ export function Revisions({ task, version, done }) {
       ${(
         items,
       ) => html`<${Table} caption="Revisions" columns=${columns} items=${items} rowKey="revision" />
-        ${compared && html`<${Comparison} key=${compared.revision} task=${task} items=${items} item=${compared} />`}`}
+        <${Comparison} key=${query.get('compare')} task=${task} items=${items} query=${query} compare=${compare} />`}
     <//>
   <//>`;
 }
 
-/** Those that changed the definition, the newest first. */
+/** The revisions that changed the definition, newest first. */
 async function readRevisions(id, signal) {
   const items = [];
   for (let cursor; ;) {
@@ -62,18 +76,23 @@ async function readRevisions(id, signal) {
   return items.filter(({ type }) => defining.includes(type)).reverse();
 }
 
-/** The task as a revision left it. @throws Error if it cannot be told from a later one */
+/** The task at a revision. @throws Error if a later revision has the same time */
 async function taskAt(id, { at, revision }, signal) {
   const task = await call('GET', `tasks/${id}`, { query: { as_of: at }, signal });
   if (task.revision === revision) return task;
   throw new Error(`Revision ${revision} lasted less than a millisecond and cannot be shown.`);
 }
 
-function Comparison({ task, items, item }) {
-  const [other, setOther] = useState('now');
-  const against = items.find(({ revision }) => String(revision) === other);
+const withNumber = (items, number) => items.find(({ revision }) => String(revision) === number);
+
+/** Renders nothing without a revision in the address. */
+function Comparison({ task, items, query, compare }) {
+  const item = withNumber(items, query.get('compare'));
+  const other = query.get('with') ?? NOW;
+  const against = withNumber(items, other);
   const found = useData(
     async (signal) => {
+      if (item === undefined) return [];
       const [one, two] = await Promise.all([
         taskAt(task.id, item, signal),
         against === undefined ? task : taskAt(task.id, against, signal),
@@ -82,23 +101,24 @@ function Comparison({ task, items, item }) {
     },
     [other, task.revision],
   );
+  if (item === undefined) return null;
   const choices = items.filter(({ revision }) => revision !== item.revision);
   return html`<div class="field">
       <label for="compare-with">From revision ${item.revision} to</label>
-      <select id="compare-with" value=${other} onChange=${(event) => setOther(event.target.value)}>
-        <option value="now">the present definition</option>
+      <select id="compare-with" value=${other} onChange=${({ target }) => compare(item.revision, target.value)}>
+        <option value=${NOW}>the present definition</option>
         ${choices.map(({ revision }) => html`<option value=${revision}>revision ${revision}</option>`)}
       </select>
     </div>
     <${Loaded} of=${found}>
       ${(changes) =>
         changes.length === 0
-          ? html`<p class="soft">They do not differ.</p>`
+          ? html`<p class="soft">There are no differences.</p>`
           : html`<div class="diff" tabindex="0" role="region" aria-label="Differences"><${Changes} of=${changes} /></div>`}
     <//>`;
 }
 
-/** Shows what would change, and then changes it, unless somebody else has changed the task meanwhile. */
+/** Shows what would change and asks for confirmation. Fails if somebody else has changed the task in the meantime. */
 async function restore(task, item, done) {
   const old = definitionOf(await taskAt(task.id, item));
   const now = definitionOf(task);

@@ -4,6 +4,7 @@ import { html, useEffect } from '../../preact.js';
 import { call } from '../../client.js';
 import { useData, useDebounced } from '../../data.js';
 import { Instant, When } from '../../ui/names.js';
+import { shownZone, wallTime } from '../../zones.js';
 
 const DELAY = 150;
 
@@ -52,14 +53,13 @@ const Fires = ({ schedule_text: words, fires, warnings }) =>
     <ol class="list">${fires.map((each) => html`<${Fire} key=${each.at} ...${each} />`)}</ol>
     ${warnings.map((warning) => html`<p class="hint">${warning}</p>`)}`;
 
-/** A fire in the time zone of the schedule, and in the browser's if that differs. */
+/** A fire in the time zone of the schedule, and in that of the page if its time differs. */
 function Fire({ at, local, note }) {
-  const here = new Date(Date.parse(at) - new Date(at).getTimezoneOffset() * 60_000).toISOString();
-  const isHere = here.slice(0, 19) === local.slice(0, 19);
+  const isHere = wallTime(Date.parse(at)) === local.slice(0, 19);
   return html`<li>
     <code>${local.slice(0, 19).replace('T', ' ')}</code>
     <span class="soft">
-      ${` ${local.slice(19)} `}${!isHere && html`(yours <${Instant} at=${at} />) `}<${When} at=${at} />
+      ${` ${local.slice(19)} `}${!isHere && html`(<${Instant} at=${at} /> ${shownZone()}) `}<${When} at=${at} />
     </span>
     ${note && html`<p class="hint">${note}</p>`}
   </li>`;

@@ -97,7 +97,7 @@ function RunButton({ task, done, isSmall, label }) {
     done=${() => runRequested(task, requested, done, isSmall)} />`;
 }
 
-/** Shows the run that was requested, unless it was requested from a list. */
+/** Opens the run that was requested, unless it was requested from a list. */
 async function runRequested({ title }, { details }, done, isSmall) {
   if (details.skip_reason !== undefined || details.deduplicated === true) {
     notify(`${title}: run skipped (${details.skip_reason ?? 'duplicate'})`);
@@ -137,11 +137,11 @@ function spanFields(timezone) {
   // By the calendar: a day on which clocks change does not have 24 hours.
   const today = inZone(new Date().toISOString(), timezone).slice(0, 10);
   const yesterday = new Date(Date.parse(today) - 86_400_000).toISOString().slice(0, 10);
-  const type = 'datetime-local';
+  const field = { type: 'datetime-local', hint: timezone };
   const fires = { missing: 'those that have not run', all: 'all' };
   return [
-    { name: 'from', label: 'From', type, value: `${yesterday}T00:00:00` },
-    { name: 'to', label: 'To', type, value: `${yesterday}T23:59:59` },
+    { name: 'from', label: 'From', ...field, value: `${yesterday}T00:00:00` },
+    { name: 'to', label: 'To', ...field, value: `${yesterday}T23:59:59` },
     { name: 'only', label: 'Fires', options: fires, value: 'missing' },
     { name: 'concurrency', label: 'At once', type: 'number', min: 1, max: 100, value: '5' },
   ];

@@ -9,10 +9,12 @@ import { Revisions } from './revisions.js';
 import { Form } from './task-form.js';
 
 /**
- * The form stays as it is while it is typed in, whatever others do: saving then says so.
+ * The form does not change while a person types, even if somebody else changes the task. Saving then reports the
+ * conflict.
+ * @param {URLSearchParams} query of the address
  * @param done called once a revision was restored
  */
-export function TaskDefinition({ task, etag, done }) {
+export function TaskDefinition({ task, etag, query, done }) {
   const [form, setForm] = useState(() => ({ key: 0, task, etag }));
   const [isRestored, setRestored] = useState(false);
   if (isRestored && form.etag !== etag) {
@@ -35,5 +37,5 @@ export function TaskDefinition({ task, etag, done }) {
         ? html`<${Form} ...${form} />`
         : html`<${Section} title="Pipeline"><${Json} label="Pipeline" value=${task.payload} /><//>`
     }
-    ${may('audit:read') && html`<${Revisions} task=${task} version=${task.revision} done=${restored} />`}`;
+    ${may('audit:read') && html`<${Revisions} task=${task} version=${task.revision} query=${query} done=${restored} />`}`;
 }

@@ -20,7 +20,7 @@ const number = (name, label, initial, min, max) =>
   Object.assign({ type: 'number', step: 'any' }, { name, label, initial, min, max });
 const choice = (name, label, initial, options) => ({ name, label, initial, options });
 const overlaps = ['allow', 'skip', 'queue', 'cancel_running'];
-const dateHint = 'A date and time.';
+const dateHint = 'A date and time, in the task’s time zone unless it has an offset.';
 
 /** The fields beside title, schedule and pipeline. `initial` is the service's default. */
 export const moreFields = [
@@ -31,7 +31,7 @@ export const moreFields = [
   number('retry_delay_seconds', 'First backoff (s)', 1, 0),
   number('retry_max_delay_seconds', 'Longest backoff (s)', 300, 0),
   choice('overlap_policy', 'While another run is unfinished', 'allow', overlaps),
-  choice('misfire_policy', 'Of missed fires, run', 'latest', misfires),
+  choice('misfire_policy', 'Missed fires to run', 'latest', misfires),
   number('misfire_grace_seconds', 'Missed after (s)', 60, 0),
   { ...number('jitter_seconds', 'Jitter (s)', 0, 0), hint: 'Spreads tasks that are due together.' },
   { name: 'starts_at', label: 'No fire before', hint: dateHint },
@@ -99,9 +99,9 @@ function emptyValue(name, values) {
 
 /**
  * The body of a request.
- * @param values what the fields hold now
- * @param before what they held at first, for an existing task: only changed fields are sent, as a field may hold less
- *   than the task. Null for a new task, of which all is sent that is not empty
+ * @param values the present values of the fields
+ * @param before the initial values, for an existing task. Only changed fields are sent, as a field may hold less than
+ *   the task. Null for a new task, of which every field that is not empty is sent
  */
 export function bodyOf({ reason: _reason, ...fields }, before) {
   const values = Object.fromEntries(

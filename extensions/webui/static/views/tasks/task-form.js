@@ -1,4 +1,5 @@
-// Creates or changes a task. Shows the next fires while the schedule is typed, errors at the field, and what saving would do.
+// Creates or changes a task. While the person types, it shows the next fires, errors at their fields, and what saving
+// would do.
 
 import { html, useLayoutEffect, useRef, useState } from '../../preact.js';
 import { useRemembered } from '../../address.js';
@@ -14,12 +15,12 @@ import { NextFires, usePreview } from './schedule-preview.js';
 import { checkTask, DryRun, useCheck } from './task-check.js';
 import { bodyOf, fieldsOf, moreFields, scheduleHints } from './task-fields.js';
 
-/** Of a title. Characters. */
+/** The longest title, in characters. */
 const MAX_TITLE = 200;
 const kinds = ['cron', 'rrule', 'once', 'event'];
 const zones = Intl.supportedValuesOf?.('timeZone') ?? [];
 
-/** The form as a view of its own. @param {URLSearchParams} query `from`: the task that a new one begins as a copy of */
+/** The form as a view of its own. @param {URLSearchParams} query `from`: the id of the task to copy */
 export function TaskForm({ id, query }) {
   const from = id === undefined ? query.get('from') : null;
   const read = async (signal) => {
@@ -42,7 +43,7 @@ function useForm(task, etag, copied) {
   const [initial] = useState(() =>
     fieldsOf(copied ? { ...copied, title: `Copy of ${copied.title}`.slice(0, MAX_TITLE) } : task),
   );
-  // What was typed for an earlier revision would undo what others have changed since.
+  // Text typed for an earlier revision would undo changes that others have made since.
   const [typed, setValues, forget] = useRemembered(`task ${etag ?? 'new'}`, initial);
   const values = { ...initial, ...typed };
   const [faults, setFaults] = useState({});
@@ -75,9 +76,7 @@ function jsonFault(name, text) {
   }
 }
 
-/**
- * @param task null for a new one; `etag`: of what the form shows of it; `copied`: the task that a new one is a copy of
- */
+/** @param task null for a new one; `etag`: of the shown task; `copied`: the task that a new one is a copy of */
 export function Form({ task, etag, copied }) {
   const form = useForm(task, etag, copied);
   const { initial, values, faults, setFaults } = form;
@@ -112,6 +111,7 @@ export function Form({ task, etag, copied }) {
   };
   const submit = async (event) => {
     event.preventDefault();
+    if (isBusy) return undefined;
     if (!isJson()) return focusFault();
     setBusy(true);
     await save().catch(showError);
@@ -140,7 +140,7 @@ export function Form({ task, etag, copied }) {
       ${task && reason}
       <p class="fault" role="alert">${problem}</p>
       <div class="row">
-        <button class="main-action" type="submit" disabled=${isBusy}>${task ? 'Save' : 'Create'}</button>
+        <button class="main-action" type="submit" aria-busy=${isBusy}>${task ? 'Save' : 'Create'}</button>
         <${Button} onClick=${tryOut}>Dry run<//>
         <a class="button" href=${task ? `#/tasks/${task.id}` : '#/tasks'}>Cancel</a>
       </div>
@@ -160,10 +160,10 @@ function sortIssues(issues, values) {
   return { known, others: others.join('; ') };
 }
 
-/** While it is typed, its own faults come first, then what the service would reject. */
+/** While it is typed, its own faults come first, then the faults that the service would report. */
 const payloadField = (field, [fault = '']) => ({ ...field, fault: field.fault || fault });
 
-/** As many lines as its value has: a field of one line would lose the others. */
+/** As many rows as the value has lines. */
 const linesOf = ({ value }) => Math.min(8, value.split('\n').length);
 
 const TaskPart = ({ field, check }) =>

@@ -1,6 +1,7 @@
 // The history of a task: who changed it, when, and why.
 
-import { html, useState } from '../../preact.js';
+import { html } from '../../preact.js';
+import { useRemembered } from '../../address.js';
 import { call } from '../../client.js';
 import { useData } from '../../data.js';
 import { Changes } from '../../ui/changes.js';
@@ -28,7 +29,7 @@ const columns = [
 ];
 
 export function TaskHistory({ id, version }) {
-  const [pages, setPages] = useState(1);
+  const [pages, setPages] = useRemembered('pages of the history', 1);
   const history = useData(
     async (signal) => {
       const items = [];

@@ -11,10 +11,10 @@ const causes = {
   agent_removed: 'its owner was removed',
 };
 
-/** @param {boolean} isShort in lists */
+/** @param {boolean} isShort for lists */
 export function PausedBy({ task: { paused, pause_reason: cause, status }, isShort = false }) {
   if (status !== 'paused') return null;
-  // A task that an older release paused says nothing about it.
+  // Older releases recorded nothing about a pause.
   if (!paused) return html`<${State} of="paused" />`;
   const why = paused.reason ?? causes[cause];
   const who = html`by <${Actor} id=${paused.by} name=${paused.by_name} />`;

@@ -2,36 +2,36 @@
 
 import { html, useEffect } from '../../preact.js';
 import { call, may } from '../../client.js';
-import { useData } from '../../data.js';
 import { count, duration, elapsed, percent } from '../../times.js';
 import { RunTimes } from '../../ui/charts.js';
 import { Link, spaced } from '../../ui/elements.js';
 import { Facts, Loaded, Section, Tile } from '../../ui/layout.js';
 import { Actor, InstantAndDistance, When } from '../../ui/names.js';
+import { useUpdates } from '../../ui/updates.js';
 import { RunsTable } from '../runs/runs-table.js';
 import { Schedule } from './tasks.js';
 
-/** After an event, before it is read: a task may run each second. Milliseconds. */
+/** The delay in milliseconds between an event and the next read, since a task may run each second. */
 const PACE = 1000;
 const RUNS = { chart: 60, table: 10 };
 
-/** @param {number} changes counts the events of its runs */
-export function TaskRuns({ task, version, changes }) {
+/** @param {number} changes the number of events of its runs so far; `pausing` of the view */
+export function TaskRuns({ task, version, changes, pausing }) {
   const { id } = task;
   const mayRead = may('runs:read');
-  const runs = useData(
+  const runs = useUpdates(
     async (signal) => {
       if (!mayRead) return null;
       return (await call('GET', 'runs', { query: { task_id: id, limit: RUNS.chart }, signal }))
         .items;
     },
     [version],
-    { pace: PACE },
+    { pace: PACE, pausing },
   );
-  const stats = useData(
+  const stats = useUpdates(
     (signal) => (mayRead ? call('GET', `task/${id}/stats`, { query: { days: 30 }, signal }) : null),
     [version],
-    { pace: PACE },
+    { pace: PACE, pausing },
   );
   useEffect(() => {
     if (changes === 0) return;

@@ -6,7 +6,13 @@ import { ask } from '../../ui/dialog.js';
 import { Button } from '../../ui/elements.js';
 
 const KEY = 'svc-task-views';
-const orders = { title: 'name', next: 'next run' };
+const orders = {
+  title: 'name',
+  next: 'next run',
+  p95: 'p95, slowest first',
+  owner: 'owner',
+  health: 'health, worst first',
+};
 
 /** The filters of the list of tasks, in words. */
 const words = {
@@ -14,11 +20,12 @@ const words = {
   status: (value) => `only ${value}`,
   schedule_kind: (value) => `only ${value}`,
   tag: (value) => `tagged ${value}`,
+  secret: (value) => `using the secret ${value}`,
   created_by: (value) => `owned by ${agentName(value)}`,
   sort: (value) => `sorted by ${orders[value] ?? value}`,
 };
 
-/** The filters that count, each with a button that removes it. */
+/** The filters in effect, each as a button that removes it. */
 export function Chips({ list }) {
   const { filters } = list.asked;
   const set = Object.keys(words).filter((name) => filters[name]);
@@ -69,7 +76,7 @@ function readViews() {
     const views = JSON.parse(localStorage.getItem(KEY) ?? '[]');
     return Array.isArray(views) ? views.filter(isView) : [];
   } catch {
-    // Nothing was kept, or what is kept is none of ours.
+    // Nothing is stored, or something else is stored under this key.
     return [];
   }
 }
@@ -80,6 +87,6 @@ function writeViews(views) {
   try {
     localStorage.setItem(KEY, JSON.stringify(views));
   } catch {
-    // A browser that keeps nothing for this site: the views last until the page is closed.
+    // The browser stores nothing for this site, so the views last until the page is closed.
   }
 }

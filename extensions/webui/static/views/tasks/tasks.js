@@ -1,4 +1,4 @@
-// The list of tasks: dense rows with their outcomes, filters as chips, saved views, and commands for those that are ticked.
+// The list of tasks: dense rows with their outcomes, filters as chips, saved views, and commands for ticked tasks.
 
 import { html, useState } from '../../preact.js';
 import { agentId, call, may, mayChange } from '../../client.js';
@@ -18,9 +18,10 @@ const fields = [
   { name: 'schedule_kind', label: 'Kind', options: ['', 'cron', 'rrule', 'once', 'event'] },
   { name: 'tag', label: 'Tag' },
 ];
-/** Kept in the address like the fields, but set by chips and by the heads of columns. */
+/** Filters in the address that have no field. Chips, links and column headings set them. */
 const others = [
   { name: 'created_by', label: 'Owner' },
+  { name: 'secret', label: 'Secret' },
   { name: 'sort', label: 'Order' },
 ];
 
@@ -33,7 +34,10 @@ const readTasks = async (query, signal) => {
 export function TasksView({ query }) {
   const list = useList('tasks', filtersIn(query, [...fields, ...others]), readTasks);
   const shown = list.data?.items ?? [];
-  const outcomes = useOutcomes(shown.map(({ id }) => id));
+  const outcomes = useOutcomes(
+    shown.map(({ id }) => id),
+    list.liveness === 'paused',
+  );
   const [ticked, setTicked] = useState(() => new Set());
   const { filters } = list.asked;
   const isFiltered = Object.entries(filters).some(([name, value]) => value && name !== 'sort');
@@ -43,7 +47,7 @@ export function TasksView({ query }) {
     ? html`<${Nothing} text="No task matches.">Loosen the filters.<//>`
     : html`<${Nothing} text="There is no task yet.">${create('Create the first one')}<//>`;
   const isMine = filters.created_by === agentId();
-  // Only what is ticked and still visible: a task that has left the page is not commanded.
+  // Only tasks that are ticked and still visible. A task that has left the page gets no command.
   const chosen = shown.filter(({ id }) => ticked.has(id));
   const columns = columnsOf({ list, shown, ticked, setTicked, outcomes });
   return html`<${Heading} title="Tasks">${create('New task', 'button main-action')}<//>
@@ -53,8 +57,8 @@ export function TasksView({ query }) {
         onClick=${() => list.change('created_by', 0)(isMine ? '' : agentId())}>Mine</button>
     <//>
     <${Chips} list=${list} />
-    <${BulkActions} tasks=${chosen} done=${async () => {
-      setTicked(new Set());
+    <${BulkActions} tasks=${chosen} done=${async (refused) => {
+      setTicked(new Set(refused));
       await list.reload();
     }} />
     <${List} list=${list} caption="Tasks" columns=${columns} one="task" empty=${empty} />`;
@@ -78,7 +82,10 @@ function columnsOf({ list, shown, ticked, setTicked, outcomes }) {
         changeable.map(({ id }) => id),
         event.target.checked,
       )} />`;
-  const sorted = (text, order) => html`<${SortButton} list=${list} text=${text} order=${order} />`;
+  const sorted = (text, order, arrow = '↑') =>
+    html`<${SortButton} ...${{ list, text, order, arrow }} />`;
+  // Sorting by these reveals something about runs.
+  const seesRuns = may('runs:read');
   const outcomesOf = (id) => outcomes.data?.get(id);
   return [
     may('tasks:write') && [
@@ -96,24 +103,31 @@ function columnsOf({ list, shown, ticked, setTicked, outcomes }) {
     ],
     ['Schedule', ({ schedule_text: words }) => html`<span class="words">${words}</span>`, 'minor'],
     ['Last 20 runs', ({ id }) => html`<${Outcomes} of=${outcomesOf(id)} />`],
-    ['p95', ({ id }) => html`<${P95} of=${outcomesOf(id)} />`, 'num minor'],
+    [
+      seesRuns ? sorted('p95', 'p95', '↓') : 'p95',
+      ({ id }) => html`<${P95} of=${outcomesOf(id)} />`,
+      'num minor',
+    ],
     [
       sorted('Next', 'next'),
       ({ exhausted, next_run_at: at }) =>
         exhausted ? html`<span class="soft">ended</span>` : html`<${When} at=${at} past="due" />`,
     ],
-    ['Owner', ({ created_by: id }) => html`<${Actor} id=${id} />`, 'minor'],
-    ['Health', (task) => html`<${Health} task=${task} of=${outcomesOf(task.id)} />`],
+    [sorted('Owner', 'owner'), ({ created_by: id }) => html`<${Actor} id=${id} />`, 'minor'],
+    [
+      seesRuns ? sorted('Health', 'health') : 'Health',
+      (task) => html`<${Health} task=${task} of=${outcomesOf(task.id)} />`,
+    ],
   ];
 }
 
 const isChangeable = (task) => mayChange(task) && task.status !== 'canceled';
 
-/** The head of a column by which the list can be sorted. A second click goes back to the newest first. */
-function SortButton({ list, text, order }) {
+/** The heading of a sortable column. A second click restores the default order, newest first. */
+function SortButton({ list, text, order, arrow }) {
   const isOn = list.asked.filters.sort === order;
   return html`<${Button} kind="quiet small" label="Sort by ${text.toLowerCase()}"
-    onClick=${() => list.change('sort', 0)(isOn ? '' : order)}>${text}${isOn && html`<span aria-hidden="true"> ↑</span>`}<//>`;
+    onClick=${() => list.change('sort', 0)(isOn ? '' : order)}>${text}${isOn && html`<span aria-hidden="true"> ${arrow}</span>`}<//>`;
 }
 
 /** When a task fires: in words, and as it was written. */

@@ -1,4 +1,4 @@
-// Workers: what they offer, which jobs they have, and when they were last seen.
+// The list of workers: the tools they offer, their jobs, and when they were last seen.
 
 import { html } from '../../preact.js';
 import { agentId, call, command, may } from '../../client.js';
@@ -10,9 +10,12 @@ import { Filters, List, filtersIn, useList } from '../../ui/list.js';
 import { Actor, RunLink, When } from '../../ui/names.js';
 
 const PAGE = 50;
-/** Between two reads. Milliseconds. */
+/** The interval of reads, in milliseconds. */
 const BEAT = 3000;
-/** An idle worker asks for jobs at least once a minute. One that was silent for longer than this is lost. Milliseconds. */
+/**
+ * A worker that was silent for longer than this is lost, in milliseconds. An idle worker asks for jobs at least once a
+ * minute.
+ */
 const LOST_AFTER = 90_000;
 const states = { active: 'active', silent: 'lost for a day', drained: 'drained' };
 const fields = [{ name: 'state', label: 'State', options: states }];
@@ -46,7 +49,7 @@ const columnsOf = (done) => [
   ['Actions', (worker) => html`<${DrainButton} worker=${worker} done=${done} />`, 'num'],
 ];
 
-/** Whether a worker has neither left nor been heard of lately. */
+/** Whether a worker has neither left nor been heard of recently. */
 export const isLost = ({ state, last_seen_at: seen }) =>
   state === 'active' && (seen === null || Date.now() - Date.parse(seen) > LOST_AFTER);
 
@@ -69,7 +72,7 @@ const Tools = ({ of }) =>
     )}
   </ul>`;
 
-/** How many jobs it has of those that it takes at once, with their runs. A worker that is not heard of loses its jobs. */
+/** A worker's jobs out of its slots, with their runs. A silent worker loses its jobs. */
 function Jobs({ jobs, slots }) {
   return html`<span class="num">${jobs.length} of ${slots}</span>
     <ul class="plain">
@@ -81,7 +84,7 @@ function Jobs({ jobs, slots }) {
     </ul>`;
 }
 
-/** Offered for the agent's own workers, and to operators for all. */
+/** Shown for the agent's own workers, and to operators for all workers. */
 function DrainButton({ worker: { id, name, state, agent_id: owner }, done }) {
   const isOwn = owner === agentId() && may('jobs:work');
   if (state !== 'active' || !(isOwn || may('ops'))) return null;

@@ -1,6 +1,6 @@
-// What a run does, as commands for a terminal.
+// Commands for a terminal that do what the page does with a run.
 
-/** A string for a POSIX shell. */
+/** Quotes a string for a POSIX shell. */
 const quoted = (text) =>
   /^[\w./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -21,7 +21,7 @@ const svc = (...words) => ['svc', ...words.map(quoted)].join(' ');
 
 /**
  * @param {object} run
- * @param {object} params in place of the task's defaults, to run the task again
+ * @param {object} params that override the task's defaults when the task is run again
  * @returns {{name: string, curl: string, svc: string}[]}
  */
 export function commandsOf({ id, state, task_id: task }, params) {

@@ -1,11 +1,11 @@
-// What the page saves as a file, or copies.
+// Saves files and copies text to the clipboard.
 
 import { notify } from '../../store.js';
 
 /** How long a download may take. Milliseconds. */
 const KEPT_FOR = 60_000;
 
-/** Saves a blob as a file: a link cannot send the token. */
+/** Saves a blob as a file. A plain link could not send the token. */
 export function saveBlob(name, blob) {
   const address = URL.createObjectURL(blob);
   const link = document.createElement('a');
@@ -19,7 +19,7 @@ export function saveBlob(name, blob) {
 /** Saves text as a file. */
 export const saveText = (name, text) => saveBlob(name, new Blob([text], { type: 'text/plain' }));
 
-/** Copies text, where the browser lets pages do that: over HTTPS, and on the same machine. */
+/** Copies text. Browsers allow that only over HTTPS and on localhost. */
 export async function copyText(text) {
   if (navigator.clipboard === undefined) {
     throw new Error('This browser copies only over HTTPS. Select the text and copy it.');

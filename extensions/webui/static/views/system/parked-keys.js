@@ -35,7 +35,7 @@ export function ParkedKeys({ name, changed, close }) {
     ],
     ['Why', 'error', 'grow'],
     [
-      '',
+      'Actions',
       ({ key }) => html`<div class="row">
         ${button(key, 'Retry', 'small', 'Applies the event again, and all later ones of this key.')}
         ${button(key, 'Skip', 'danger small', 'Leaves the event out. A later rebuild meets it again.')}

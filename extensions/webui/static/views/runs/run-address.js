@@ -1,23 +1,25 @@
-// Where a person is in a run: the step and the kind of drawing, which stand in the page's address.
+// The chosen step and view of a run, both kept in the page's address.
 
-import { useState } from '../../preact.js';
+import { useRef, useState } from '../../preact.js';
 import { setAddress } from '../../address.js';
 
 /**
  * @param {string} path of the view in the address
  * @param {URLSearchParams} query of the address
  * @param {Record<string, string>} defaults values that the address leaves out; its keys are the parameters
- * @returns the values; `go(changes)` changes some and the address; `addressOf(changes)` is that address
+ * @returns the values; `go(changes)` changes some of them in the address; `addressOf(changes)` returns that address
  */
-export function usePlace(path, query, defaults) {
+export function useRunAddress(path, query, defaults) {
   const [chosen, choose] = useState(() =>
     Object.fromEntries(Object.keys(defaults).map((name) => [name, query.get(name)])),
   );
+  // A change may be applied later than the rendering that requested it.
+  const latest = useRef(chosen);
   const values = Object.fromEntries(
     Object.entries(chosen).map(([name, value]) => [name, value ?? defaults[name]]),
   );
   const queryOf = (changes) => {
-    const all = Object.entries({ ...chosen, ...changes });
+    const all = Object.entries({ ...latest.current, ...changes });
     return new URLSearchParams(all.filter(([, value]) => value !== null));
   };
   const addressOf = (changes) => {
@@ -26,17 +28,21 @@ export function usePlace(path, query, defaults) {
   };
   const go = (changes) => {
     setAddress(path, queryOf(changes));
-    choose((before) => ({ ...before, ...changes }));
+    latest.current = { ...latest.current, ...changes };
+    choose(latest.current);
   };
   return { ...values, go, addressOf };
 }
 
-/** The attributes of a link that changes the place without leaving the view; elsewhere it opens as any other. */
-export function linkWithin(place, changes) {
+/**
+ * The attributes of a link that changes the address without leaving the view. With a modifier key, it opens like any
+ * other link.
+ */
+export function linkWithin(address, changes) {
   const onClick = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    place.go(changes);
+    address.go(changes);
   };
-  return { href: place.addressOf(changes), onClick };
+  return { href: address.addressOf(changes), onClick };
 }
