@@ -87,24 +87,24 @@ import { workerEndpoints } from './endpoints/workers/worker-endpoints.ts';
 /** Characters of a request's path and query. */
 const MAX_URL_LENGTH = 8192;
 
-/** Every endpoint that needs the read model and the log. */
+/** All endpoints that need the read model and the log. */
 export const endpoints: readonly Endpoint[] = [
   ...authEndpoints,
   ...oauthEndpoints,
   ...namespaceEndpoints,
   ...sessionEndpoints,
   ...peopleEndpoints,
-  // Before `/agents/{agent_id}`, which its path would match.
+  // Must precede `/agents/{agent_id}`, which would match its path.
   ...expiringKeyEndpoints,
   ...agentEndpoints,
   ...namespaceUsageEndpoints,
   ...agentDisablingEndpoints,
   ...apiKeyEndpoints,
   ...webhookEndpoints,
-  // Before `/secrets/{name}`.
+  // Must precede `/secrets/{name}`, which would match its path.
   ...secretKeyEndpoints,
   ...secretEndpoints,
-  // Before `/tasks/{id}`, which its path would match.
+  // Must precede `/tasks/{id}`, which would match its path.
   ...dueEndpoints,
   ...outcomesEndpoints,
   ...checkEndpoints,
@@ -141,18 +141,18 @@ export const endpoints: readonly Endpoint[] = [
   ...auditEndpoints,
 ];
 
-/** What every process serves, whatever its roles. */
+/** The endpoints that every process serves, regardless of its roles. */
 export interface Observing {
   readonly health: HealthReports;
   /** In the text format of Prometheus. */
   readonly metricsText: () => Promise<string>;
 }
 
-/** What all requests share, to the interface itself and to extensions. */
+/** The middleware that all requests share, both those to the interface itself and those to extensions. */
 export interface PreparedApi {
   readonly shared: Shared;
   readonly inner: InnerRequests;
-  /** For the host of the extensions, which {@link createApi} then mounts. */
+  /** Rules for the extension host, which {@link createApi} then mounts. */
   readonly rules: ExtensionRules;
 }
 
@@ -222,7 +222,7 @@ function createApp(
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('trust proxy', trustProxy === 0 ? false : trustProxy);
-  // Without a limit: a URL's length is bounded, and no parameter may be silently dropped.
+  // Without a limit, because a URL's length is bounded, and no parameter may be silently dropped.
   app.set('query parser', (query: string) => parseQuery(query, '&', '=', { maxKeys: 0 }));
   app.enable('case sensitive routing');
   app.response.json = respondWithJson;
@@ -306,7 +306,7 @@ function serveRest(app: Express, telemetry: Telemetry, production: boolean): voi
   app.use(errorHandler(telemetry, production));
 }
 
-/** The client's own id of the request if it is harmless, else a new one. */
+/** The client's own id of the request if it is harmless, otherwise a new id. */
 function newRequestId(request: Request): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && /^[A-Za-z0-9_.:-]{1,100}$/.test(given)

@@ -38,7 +38,7 @@ import type { IdentityProvider } from './people/identity-provider.ts';
 import type { PeopleSettings } from './people/people-settings.ts';
 import type { TokenKeys } from './access/tokens.ts';
 
-/** What the HTTP interface needs from the rest of the service. */
+/** The dependencies of the HTTP interface. */
 export interface ApiDependencies extends ParamsSource, EventSource {
   readonly store: EventStore;
   readonly readModel: ReadModel;
@@ -64,13 +64,14 @@ export interface ApiDependencies extends ParamsSource, EventSource {
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
   readonly refusals: Refusals;
-  /** Where people sign in; null: nowhere. */
+  /** The identity provider where people sign in; null: they cannot sign in. */
   readonly identityProvider: IdentityProvider | null;
   readonly exportPlaces: ExportPlaces;
   readonly tools: ToolSchemas;
   /**
-   * The depth of what an extension's request causes, by the ticket of the run or event it acts for; 0 without one.
-   * @throws RefusalError `STATE_CONFLICT` where its chain of runs would become too long
+   * The depth of a run or event that an extension's request causes, by the ticket of the run or event it acts for; 0
+   * without one.
+   * @throws RefusalError `STATE_CONFLICT` if its chain of runs would become too long
    */
   readonly depthOfRequest: (ticket: string, what: CausedKind) => Promise<number>;
   readonly workers: WorkerDirectory;
@@ -89,44 +90,46 @@ export interface ApiSettings {
   readonly trustProxy: number | readonly string[];
   /** Origins whose pages may call this service; `*`: all; undefined: none. */
   readonly corsOrigins: readonly string[] | undefined;
-  /** The address at which clients reach the service, without a trailing slash; undefined: whichever they use. */
+  /** The address at which clients reach the service, without a trailing slash; undefined: the address that they use. */
   readonly publicUrl: string | undefined;
   /** Requests per window of an agent, or of an address without one; 0: no limit. */
   readonly rateLimit: number;
   readonly rateLimitWindowSeconds: number;
-  /** What one agent or namespace may take. */
+  /** The limits of one agent or namespace. */
   readonly sharing: SharingLimits;
   readonly accessTokenSeconds: number;
   readonly refreshTokenSeconds: number;
   /** How long a session of the page lasts. */
   readonly pageSessionSeconds: number;
   readonly allowSecretless: boolean;
-  /** How people sign in with OpenID Connect; null: they can't. */
+  /** The settings by which people sign in with OpenID Connect; null: they cannot sign in. */
   readonly people: PeopleSettings | null;
   /** Reads of the audit and of the past are recorded before they are answered. */
   readonly auditReads: boolean;
-  /** How long a silent worker keeps its jobs, and how often it should say that it is there. */
+  /** How long a silent worker keeps its jobs, and how often it should send a heartbeat. Seconds. */
   readonly jobLeaseSeconds: number;
   readonly jobHeartbeatSeconds: number;
-  /** Sign and verify tokens. Read them at each use: they may be replaced while the service runs. */
+  /**
+   * The keys that sign and verify tokens. Read them at each use, because they may be replaced while the service runs.
+   */
   readonly tokenKeys: TokenKeys;
 }
 
-/** What one agent or namespace may take of the service; 0: no limit. */
+/** The limits of one agent or namespace; 0: no limit. */
 export interface SharingLimits {
-  /** Runs that may wait when it asks for more. */
+  /** The most waiting runs with which more can be requested. */
   readonly waitingRunsPerAgent: number;
   readonly waitingRunsPerNamespace: number;
-  /** Live streams in a process. */
+  /** The most live streams in a process. */
   readonly liveStreamsPerAgent: number;
 }
 
-/** The secrets of the log, and the keys that seal them. */
+/** The secrets of the log, and the keys that encrypt them. */
 export interface SecretStore {
-  readonly access: Pick<SecretAccess, 'tasksOf'>;
+  readonly access: Pick<SecretAccess, 'limitsOf'>;
   readonly cipher: SecretCipher;
   readonly keyring: {
-    /** Makes a new key the one that seals. @returns false where `SVC_SECRETS_KEY` gives the keys */
+    /** Generates a new key, which encrypts from now on. @returns false if the keys come from `SVC_SECRETS_KEY` */
     rotate(): boolean;
   };
   readonly stored: LiveStreams<SecretState, SecretEvent>;
@@ -140,37 +143,42 @@ export interface Positions {
 
 /** The tools that a pipeline may use. */
 export interface ToolSchemas {
-  /** Those of a namespace. */
+  /** The tools of a namespace. */
   of(namespace: string): KnownTools;
   /** Changes whenever a tool is registered or removed. */
   readonly revision: number;
   /** The tools of the service itself, which every process has. */
   readonly builtIn: readonly DescribedTool[];
-  /** Whether a tool is the service's or an extension's, so that no worker may offer it. */
+  /** Whether a tool belongs to the service or an extension, so that no worker may offer it. */
   isOwn(name: string): boolean;
 }
 
-/** The jobs of workers. Errors are those of the stores, where not said otherwise. */
+/** The jobs of workers. Methods throw the stores' errors unless they say otherwise. */
 export interface WorkerJobs {
   /** How many unfinished runs an agent and its namespace have; null while this process does not know. */
   unfinishedRuns(party: {
     readonly agent: string;
     readonly namespace: string;
   }): { readonly agent: number; readonly namespace: number } | null;
-  /** Waits for jobs that fit a worker. @param most how many it takes @returns none if the time is over */
+  /**
+   * Waits for jobs that fit a worker.
+   * @param most the most jobs to return
+   * @param seconds how long to wait
+   * @returns an empty list after that time
+   */
   poll(
     worker: RegisteredWorker,
     most: number,
     seconds: number,
     signal: AbortSignal,
   ): Promise<readonly object[]>;
-  /** Ends jobs. @returns for each: null, or why that was refused */
+  /** Ends jobs. @returns for each job: null, or the error */
   finish(
     answers: readonly JobAnswer[],
     sender: JobSender,
     context: CommandContext,
   ): Promise<readonly (RefusalError | null)[]>;
-  /** Keeps a job with its worker. @throws RefusalError for a lease that is not the job's present one */
+  /** Extends the lease of a job. @throws RefusalError for a lease that is not the job's present one */
   heartbeat(
     lease: JobLease,
     said: {
@@ -185,23 +193,24 @@ export interface WorkerJobs {
     sender: JobSender,
     context: CommandContext,
   ): Promise<{ readonly cancel_requested: boolean }>;
-  /** A worker is there. */
+  /** Notes that a worker was heard of. */
   note(workerId: string): void;
-  /** Leases that last, and how many milliseconds ago each worker was heard of. */
+  /** The valid leases, and how many milliseconds ago each worker was heard of. */
   present(): Promise<{
     readonly held: readonly HeldJob[];
     readonly ago: ReadonlyMap<string, number>;
   }>;
-  /** Why open jobs still wait, by the wait's id. */
+  /** Why open jobs are still waiting, by the wait's id. */
   reasons(namespace: string, waits: readonly Wait[]): Promise<ReadonlyMap<string, string>>;
 }
 
-/** How a job ended, as its worker says. */
+/** The result of a job, as its worker reported it. */
 export type JobAnswer = { readonly job: string; readonly lease: string } & (
-  { readonly result: unknown } | { readonly error: string; readonly retryable: boolean }
+  | { readonly result: unknown }
+  | { readonly error: string; readonly retryable: boolean }
 );
 
-/** The agent that sends something about its jobs. */
+/** The agent that reports about its jobs. */
 export interface JobSender {
   readonly agentId: string;
   readonly namespace: string;

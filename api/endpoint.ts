@@ -12,24 +12,24 @@ import type { Responses } from './schemas/response-schemas.ts';
 import type { ApiDependencies } from './dependencies.ts';
 import type { ErrorCode } from './errors.ts';
 
-/** The agent that calls, as it is now. */
+/** The calling agent in its present state. */
 export interface Caller {
   readonly agentId: string;
-  /** The agent's own. With the scope `admin`, it reaches the others too. */
+  /** The agent's own namespace. With the scope `admin`, it can also reach the others. */
   readonly namespace: string;
   readonly name: string;
   readonly scopes: readonly string[];
   /** Has the scope `admin`, which implies all. */
   readonly admin: boolean;
-  /** Null for an API key, and for a token of another issuer. */
+  /** The session's id; null for an API key and for a token of another issuer. */
   readonly sessionId: string | null;
-  /** Null for a token. */
+  /** The id of the API key; null for a token. */
   readonly keyId: string | null;
   /** When the token or key expires; Infinity for a key that does not. */
   readonly expiresAt: Instant;
 }
 
-/** The actor of commands without an agent: callbacks, whose token is their credential. */
+/** The actor of commands without an agent, such as callbacks, whose token is their credential. */
 export const ANONYMOUS = 'anonymous';
 
 /** A request that has passed authentication and validation. */
@@ -40,13 +40,15 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   /** null on endpoints that need no token. */
   readonly caller: Caller | null;
   /**
-   * What the caller sees: its own namespace; an admin every one, or the one that `?namespace=` names. Everything else is
-   * answered as if it did not exist.
+   * The namespaces that the caller sees: its own; for an admin, every namespace or the one that `?namespace=` names.
+   * Records of other namespaces are treated as if they did not exist.
    */
   readonly reach: Reach;
-  /** The caller's id where it has only an `:own` variant of the scope: it sees only what is its own. Else null. */
+  /**
+   * The caller's id if it has only an `:own` variant of the scope, and so sees only its own records; otherwise null.
+   */
   readonly own: string | null;
-  /** Of the path; ids in lower case. */
+  /** Parameters of the path; ids in lower case. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
@@ -54,36 +56,37 @@ export interface Call<Body = unknown, Query = Record<string, string | undefined>
   readonly ownPosition: Position;
   /** Address of the client, behind trusted proxies. */
   readonly address: string;
-  /** Of a command: its actor, its reason, and the id from which its events' ids derive. */
+  /** The context of a command: its actor, its reason, and the id from which its events' ids derive. */
   readonly context: CommandContext;
   /**
-   * The depth of a run or an event that the request causes: 0, unless an extension makes it for a run or an event.
-   * @throws RefusalError `STATE_CONFLICT` where its chain of runs would become too long
+   * The depth of a run or event that the request causes. It is 0 unless an extension makes the request on behalf of a
+   * run or an event.
+   * @throws RefusalError `STATE_CONFLICT` if its chain of runs would become too long
    */
   readonly depth: (what: CausedKind) => Promise<number>;
   /** The address at which the client reaches the service, without a trailing slash. */
   readonly base: () => string;
-  /** The request itself, for what browsers send along. */
+  /** The request itself, for the headers that browsers send. */
   readonly request: Request;
   /** The caller on endpoints that need no token; null without a valid one. */
   readonly identify: () => Promise<Caller | null>;
-  /** The command carries an Idempotency-Key, from which the ids of what it creates derive. */
+  /** Whether the command carries an Idempotency-Key, from which the ids of the created objects derive. */
   readonly keyed: boolean;
   /** Revisions of `If-Match`; undefined without one. */
   readonly expectedRevision: SeenRevision | undefined;
-  /** A signal that aborts once the client has left or has its response. */
+  /** A signal that aborts once the client has left or has received its response. */
   readonly gone: () => AbortSignal;
 }
 
-/** What an endpoint responds with: a body, its JSON, or a stream. */
+/** The response of an endpoint: a body, its JSON, or a stream. */
 export interface EndpointResponse {
   readonly status?: number;
   readonly body?: unknown;
   /** The body as JSON, already serialized. */
   readonly json?: string;
-  /** The body as a page. */
+  /** The body as an HTML page. */
   readonly html?: string;
-  /** Position of the snapshot that was read; default: what the views had passed before. */
+  /** Position of the snapshot that was read; default: the position that the views had passed before the read. */
   readonly readPosition?: Position;
   readonly headers?: Readonly<Record<string, string>>;
   /** Values of `Set-Cookie`. */
@@ -94,7 +97,7 @@ export interface EndpointResponse {
   readonly stream?: (streaming: Streaming) => Promise<void>;
 }
 
-/** What a streamed response works with. */
+/** The dependencies of a streamed response. */
 export interface Streaming {
   readonly request: Request;
   readonly response: Response;
@@ -105,8 +108,8 @@ export interface Streaming {
 export type Method = 'get' | 'post' | 'put' | 'delete';
 
 /**
- * An endpoint: what it takes, who may call it, what it does. Validators, routes and the description of the interface
- * all derive from it.
+ * An endpoint: its input, its callers and its action. Validators, routes and the description of the interface all
+ * derive from it.
  */
 export interface Endpoint {
   readonly method: Method;
@@ -116,17 +119,19 @@ export interface Endpoint {
   readonly operationId: string;
   /** One line. */
   readonly summary: string;
-  /** What the summary leaves out. */
+  /** Details that the summary leaves out. */
   readonly description?: string;
   /** Any one of these (or `admin`) suffices; null: no token needed; empty: any valid token. */
   readonly scopes: readonly string[] | null;
-  /** The `:own` variant of a scope suffices too: the handler heeds {@link Call.own}. Default: it does not. */
+  /**
+   * Whether the `:own` variant of a scope also suffices. The handler must then respect {@link Call.own}. Default: no.
+   */
   readonly acceptsOwn?: boolean;
   readonly body?: TSchema;
   readonly bodyOptional?: boolean;
-  /** Bytes of a body. Default: `SVC_MAX_BODY_BYTES`. */
+  /** The largest body in bytes. Default: `SVC_MAX_BODY_BYTES`. */
   readonly maxBodyBytes?: number;
-  /** People open it in a browser, which shows errors as pages. */
+  /** People open it in a browser, so errors are pages. */
   readonly page?: boolean;
   /**
    * An endpoint of OAuth 2.0 (RFC 6749): it takes a form instead of JSON and ignores unknown fields. Bad input is
@@ -135,24 +140,26 @@ export interface Endpoint {
   readonly oauth?: boolean;
   /** Query parameters, which arrive as strings; others are rejected. Default: none. */
   readonly query?: TSchema;
-  /** Views that the response is read from: a read waits until they have passed the caller's own commands. */
+  /** Views from which the response is read. A read waits until they include the caller's own commands. */
   readonly reads?: readonly Projection[];
+  /** Further views, from which only some queries are read. */
+  readonly alsoReads?: (query: Call['query']) => readonly Projection[];
   /**
-   * The views that, with the path and the registered tools, determine the response, whoever asks and whenever. It is
-   * cached until one of them changes; requests with a query are not.
+   * The views that determine the response, together with the path and the registered tools. The response depends on
+   * neither the caller nor the time, so it is cached until one of these changes. Requests with a query are not cached.
    */
   readonly cachedBy?: readonly Projection[];
-  /** Responses may have megabytes: a few are made at a time, with turns among the callers. */
+  /** Responses may be megabytes in size, so only a few are built at a time, and callers take turns. */
   readonly hasLargeResponse?: boolean;
   /** A command that may carry an Idempotency-Key. */
   readonly idempotent?: boolean;
   /** A command that heeds `If-Match`. */
   readonly ifMatch?: boolean;
-  /** Successful responses, by status; the tests check every response against them. */
+  /** Schemas of successful responses, by status. The tests check every response against them. */
   readonly responses: Responses;
-  /** Headers of those responses, beside the ones that follow from the rest. */
+  /** Further headers of those responses, in addition to those that follow from the other fields. */
   readonly responseHeaders?: readonly ResponseHeader[];
-  /** Errors beside those that follow from the rest, such as a 404 without an id in the path. */
+  /** Errors in addition to those that follow from the other fields, such as a 404 without an id in the path. */
   readonly refusals?: readonly ErrorCode[];
   readonly handle: (call: Call) => Promise<EndpointResponse> | EndpointResponse;
 }
@@ -163,7 +170,7 @@ export type ResponseHeader = (typeof responseHeaders)[number];
 
 type Route = `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`;
 
-/** The schema's type; the default where the endpoint declares no schema. */
+/** The schema's type; the default if the endpoint declares no schema. */
 type TypeOf<Schema extends TSchema, Default> = TSchema extends Schema ? Default : Static<Schema>;
 
 /**
@@ -176,11 +183,17 @@ export function endpoint<
   Optional extends boolean = false,
 >(
   route: Route,
-  definition: Omit<Endpoint, 'method' | 'paths' | 'handle' | 'body' | 'query' | 'bodyOptional'> & {
+  definition: Omit<
+    Endpoint,
+    'method' | 'paths' | 'handle' | 'body' | 'query' | 'bodyOptional' | 'alsoReads'
+  > & {
     readonly aliases?: readonly string[];
     readonly body?: Body;
     readonly bodyOptional?: Optional;
     readonly query?: Query;
+    readonly alsoReads?: (
+      query: TypeOf<Query, Record<string, string | undefined>>,
+    ) => readonly Projection[];
     readonly handle: (
       call: Call<
         TypeOf<Body, unknown> | (Optional extends true ? undefined : never),
@@ -203,7 +216,7 @@ export function idIn({ parameters }: Pick<Call, 'parameters'>, name: string): st
   return id;
 }
 
-/** The id of what a command creates: new, or derived from its Idempotency-Key. */
+/** The id of the object that a command creates: new, or derived from its Idempotency-Key. */
 export function createdId(
   kind: string,
   { keyed, context }: Pick<Call, 'keyed' | 'context'>,
@@ -211,11 +224,11 @@ export function createdId(
   return keyed ? nameBasedId(kind, context.commandId) : newId(context.now);
 }
 
-/** The namespace on whose quotas a request counts. */
+/** The namespace to whose quotas a request counts. */
 export const namespaceOfCaller = ({ caller }: Pick<Call, 'caller'>): string =>
   caller?.namespace ?? DEFAULT_NAMESPACE;
 
-/** The response to a command that shows no resource. @param position of its last event */
+/** The response to a command that returns no resource. @param position of its last event */
 export function success(
   message: string,
   details: object,

@@ -63,7 +63,7 @@ export const oauthErrorCodes = [
 ] as const;
 export type OAuthErrorCode = (typeof oauthErrorCodes)[number];
 
-/** An error of OAuth 2.0 (RFC 6749, section 5.2): 401 for `invalid_client`, else 400. */
+/** An error of OAuth 2.0 (RFC 6749, section 5.2): 401 for `invalid_client`, otherwise 400. */
 export class OAuthError extends HttpError {
   readonly oauthCode: OAuthErrorCode;
 
@@ -83,22 +83,22 @@ export class OAuthError extends HttpError {
   }
 }
 
-/** Invalid input. `issues` lists all issues; the first is also named by itself. */
+/** Invalid input. `issues` lists all issues; `field` and `issue` repeat the first one. */
 export function badRequest(issues: readonly [Issue, ...Issue[]]): HttpError {
   const [{ field, issue }] = issues;
   return new HttpError('bad_request', `${field}: ${issue}`, { field, issue, issues });
 }
 
-/** Why a disabled agent is refused that has proved who it is. */
+/** The error for a disabled agent that has proved its identity. */
 export const DISABLED = 'the agent is disabled; an administrator can enable it';
 
-/** No token, or an invalid one. */
+/** The error for a missing or invalid token. */
 export function unauthorized(message: string, requiredScopes: readonly string[] = []): HttpError {
   const headers = { 'WWW-Authenticate': 'Bearer' };
   return new HttpError('unauthorized', message, { required_scopes: requiredScopes }, headers);
 }
 
-/** A valid token with too few scopes, or another agent's resource. */
+/** The error for a valid token with too few scopes, or for another agent's resource. */
 export function forbidden(
   message: string,
   requiredScopes: readonly string[],
@@ -162,7 +162,7 @@ export function toHttpError(error: unknown): HttpError {
   return new HttpError('internal_error', 'internal error');
 }
 
-/** Without the cause, which may quote the event and goes to the log only. */
+/** The message leaves out the cause, which may quote the event and is only logged. */
 function corrupt({ code, stream, revision }: EventStoreError): HttpError {
   const event = revision === undefined ? 'an event' : `event ${revision}`;
   const details = { error_type: code, stream: stream ?? null, revision: revision ?? null };
@@ -175,7 +175,7 @@ export function unavailable(component: string, message: string): HttpError {
   return new HttpError('unavailable', message, { component }, { 'Retry-After': '1' });
 }
 
-/** A view has not passed the position that a read asked for. @param limit milliseconds of waiting */
+/** The error if a view has not passed the requested position of a read. @param limit milliseconds of waiting */
 export function positionNotReached(position: string, limit: number): HttpError {
   return unavailable('projections', `the view has not reached ${position} within ${limit} ms`);
 }
@@ -186,15 +186,15 @@ export function errorBody(error: HttpError, requestId: string): object {
   return { error: code, message, details, request_id: requestId };
 }
 
-/** Key of `response.locals`: errors are shown to a person. */
+/** The key of `response.locals` under which a response shows its errors to a person. */
 const AS_PAGES = 'errorsAsPages';
 
-/** Makes errors of this response pages, for browsers. Other clients get JSON. */
+/** Shows errors of this response as HTML pages to browsers. Other clients get JSON. */
 export function showErrorsAsPages(response: Response): void {
   response.locals[AS_PAGES] = true;
 }
 
-/** An error as a person sees it. */
+/** An error as shown to a person. */
 function errorPage(error: HttpError, requestId: string): string {
   const [first = '', ...rest] = error.message;
   const said = `${first.toUpperCase()}${rest.join('')}.`;
@@ -220,7 +220,7 @@ export function sendError(response: Response, error: HttpError, requestId: strin
   sendJson(response, status, isOAuth ? error.body() : errorBody(error, requestId));
 }
 
-/** The last handler: answers with whatever was thrown; internal errors go to the log in full. */
+/** The last handler: responds with the thrown error. Internal errors are logged in full. */
 export function errorHandler(telemetry: Telemetry, production: boolean) {
   return (thrown: unknown, request: Request, response: Response, next: NextFunction): void => {
     if (response.headersSent) {
@@ -230,9 +230,9 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
     applyHeaders(response);
     const requestId = requestIdOf(response);
     const error = toHttpError(thrown);
-    // An HttpError is already a response, even an internal error of an extension.
+    // An HttpError is already a complete response, even if it is an internal error of an extension.
     if (error.code !== 'internal_error' || error === thrown) {
-      // The cause names files and machines, so only the log has it.
+      // The cause names files and machines, so it is only logged.
       if (error.code === 'unavailable' && error !== thrown) {
         const fields = { request: requestId, component: error.details['component'] };
         telemetry.failures.failed('request failed, component unavailable', thrown, fields);
@@ -247,7 +247,7 @@ export function errorHandler(telemetry: Telemetry, production: boolean) {
   };
 }
 
-/** What `details` of an internal error say of its cause; the traceback only outside of production. */
+/** The cause of an internal error in its `details`. The traceback is only included outside of production. */
 export function causeOf(thrown: unknown, production: boolean): Readonly<Record<string, unknown>> {
   if (!(thrown instanceof Error)) return { error_type: typeof thrown };
   const { name: error_type, stack: traceback } = thrown;

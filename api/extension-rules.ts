@@ -21,7 +21,7 @@ export interface MountedExtensions {
   serve(request: Request, response: Response, next: NextFunction): Promise<void> | void;
   /** The loaded extensions, with their endpoints. */
   described(): readonly DescribingExtension[];
-  /** Says what is wrong with a request at `/ext/…` that nothing has answered. */
+  /** Throws the error for a request at `/ext/…` that no handler has answered. */
   refuse(request: Request, response: Response, next: NextFunction): void;
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 
-/** Carries the ticket of what an extension's request follows from; tickets that were not issued are ignored. */
+/** The header that carries a ticket: the cause of an extension's request. Tickets that were not issued are ignored. */
 export const CAUSE_HEADER = 'x-svc-cause';
 
 /** Carries the ticket; tickets that were not issued are ignored. */
@@ -10,16 +10,16 @@ const HEADER = 'x-svc-inner';
 
 /** A request that the service makes to itself. */
 export interface InnerRequest {
-  /** To send along: the ticket, and the id and the reason of the client's request. */
+  /** Headers to send: the ticket, and the id and the reason of the client's request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** To be called once it was answered or has failed. */
+  /** Must be called once the request was answered or has failed. */
   readonly over: () => void;
 }
 
 /**
  * Requests that this process makes to itself to answer its clients. A ticket, valid once, gives each the client's
- * address. The first one for a client's request is not counted against the limits, as that request was. The others
- * are, so that one request to an extension gets no more than many to the service.
+ * address. The first inner request for a client's request is not counted against the limits, because the client's
+ * request was counted. The others are counted, so that a request to an extension cannot bypass the limits.
  */
 export class InnerRequests {
   readonly #announced = new Map<
@@ -46,7 +46,7 @@ export class InnerRequests {
     };
   }
 
-  /** The middleware that recognizes them, before any other that asks for the address. */
+  /** The middleware that recognizes inner requests. It must precede any other that reads the address. */
   recognize: RequestHandler = (request, _response, next) => {
     const ticket = String(request.headers[HEADER]);
     const announced = this.#announced.get(ticket);

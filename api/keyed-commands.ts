@@ -18,7 +18,7 @@ export class KeyedCommands {
 
   /**
    * @param run receives the id of the command that the key stands for; null without a key
-   * @returns what `run` returned, now or the first time
+   * @returns the value that `run` returned, now or the first time
    * @throws HttpError 400 for a malformed key, 409 as the interface does, and the refusal of the first time
    */
   async once<T>(
@@ -42,7 +42,7 @@ export class KeyedCommands {
     const keyed = { agentId, key, method, path, body: body as unknown };
     const result = await this.#keys.once(keyed, context, async (commandId) => {
       const result = await run(commandId);
-      // The position of what was written meanwhile is replayed, too.
+      // The position of the events appended in the meantime is replayed too.
       const position = response?.getHeader('X-Event-Position');
       return { body: result, position: typeof position === 'string' ? position : null };
     });

@@ -8,7 +8,7 @@ const MAX_WAIT = 2000;
 
 /**
  * @param field as the client knows it
- * @throws HttpError 400 for what is no position of the log, or lies beyond its end
+ * @throws HttpError 400 for a string that is not a position of the log, or lies beyond its end
  */
 export async function checkPosition(
   store: Pick<EventStore, 'isPosition' | 'reaches'>,
@@ -23,7 +23,10 @@ export async function checkPosition(
   }
 }
 
-/** Whether views have passed a position; waits for two seconds at most, and returns no promise where it is known. */
+/**
+ * Whether views have reached a position. Waits for two seconds at most; returns no promise if the answer is known at
+ * once.
+ */
 export function havePassed(
   { positions }: Pick<ApiDependencies, 'positions'>,
   views: readonly Projection[],
@@ -39,8 +42,8 @@ export function havePassed(
 
 /**
  * Waits until views have passed a position.
- * @param own what they should also have passed; it is waited for no longer, and may be missed
- * @throws HttpError 503 when they have not passed it in two seconds
+ * @param own a position that they should also have passed. The wait does not last longer for it, and may end before it
+ * @throws HttpError 503 if they have not passed the position in two seconds
  */
 export async function requirePassed(
   dependencies: Pick<ApiDependencies, 'positions'>,

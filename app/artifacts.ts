@@ -9,7 +9,7 @@ type ArtifactPlace = Pick<Configuration, 'artifacts' | 'dataDirectory'>;
 
 /**
  * Opens the store of artifacts. Connects to nothing, and creates nothing.
- * @param quotaParts what the quotas of namespaces are decided by; undefined: nothing is limited
+ * @param quotaParts what is needed to check the quotas of namespaces; undefined: no limits
  */
 export async function openArtifacts(
   place: ArtifactPlace,
@@ -30,7 +30,7 @@ async function openStore({
   dataDirectory,
 }: ArtifactPlace): Promise<ArtifactStore> {
   if (s3 !== undefined) {
-    // The installed release of the client supports this Node; its warning is about releases to come.
+    // The installed client supports this version of Node. It warns about future releases of the client.
     process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
     const { S3Artifacts } = await import('../stores/artifacts/s3-artifacts.ts');
     return new S3Artifacts(s3);

@@ -1,5 +1,5 @@
-// Bundles the web page. Its modules become one file and its style sheets another, with a hash of the content in each name,
-// so that browsers keep them for good. Each file is there compressed too.
+// Bundles the web page. Its modules become one file and its style sheets another, with a hash of the content in each
+// name, so that browsers can cache them forever. Each file is also stored compressed.
 
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,14 +40,14 @@ async function stylesIn(page, markup) {
   return (await transform(styles, { loader: 'css', minify: true, logLevel: 'warning' })).code;
 }
 
-/** `main.js` as `main.0123456789abcdef.js`. */
+/** Renames `main.js` to `main.0123456789abcdef.js`. */
 function hashed(name, text) {
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
   return name.replace(/(?=\.\w+$)/, `.${hash}`);
 }
 
 /**
- * Replaces the page's sources in a build by what they become.
+ * Replaces the page's sources in a build with the bundled files.
  * @param folder of the build
  * @throws esbuild's errors
  */

@@ -6,7 +6,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { build } from 'esbuild';
 import { bundlePage } from './bundle-page.mjs';
 
-/** The entries of processes; those of threads and extensions are found by names and manifests. */
+/** The entries of processes; the entries of threads and extensions are found by names and manifests. */
 const processes = ['app/main.js', 'app/cli.js', 'app/demo.js'];
 
 /** Packages that are not bundled: with native code or data files, or rarely loaded. */
@@ -27,7 +27,7 @@ const require = createRequireOfBundle(import.meta.url);`;
 
 function entriesIn(folder) {
   const files = readdirSync(folder, { recursive: true }).map(String);
-  // Without the module that starts them.
+  // All threads, without the module that starts them.
   const threads = files.filter((file) => file.endsWith('-thread.js') && !/start-thread/.test(file));
   const extensions = files
     .filter((file) => file.endsWith(`${sep}extension.json`))

@@ -8,10 +8,10 @@ import { streams } from '../domain/streams.ts';
 import type { CausedKind } from '../domain/vocabulary.ts';
 import type { Telemetry } from '../observability/telemetry.ts';
 
-/** What an action follows from: the run whose step acts, or the published event that an extension handles. */
+/** The cause of an action: the run whose step acts, or the published event that an extension handles. */
 export type Cause = { readonly runId: string } | { readonly publication: Pick<Metadata, 'depth'> };
 
-/** The setting of the limit. */
+/** The setting that limits the length of a chain. */
 const SETTING = 'SVC_MAX_CAUSATION_DEPTH';
 
 /**
@@ -23,9 +23,9 @@ export class Causation {
   readonly #store: EventStore;
   readonly #limit: number;
   readonly #telemetry: Pick<Telemetry, 'count' | 'log'>;
-  /** What the extension's code that is running acts for; null once its step or event has ended. */
+  /** The cause on whose behalf an extension's code is running; null once its step or event has ended. */
   readonly #acting = new AsyncLocalStorage<{ cause: Cause | null }>();
-  /** Causes of requests that extensions make to this process, each until it is answered. */
+  /** Causes of the requests that extensions make to this process, kept until the response. */
   readonly #tickets = new Map<string, Cause>();
 
   /** @param options.limit the most runs in a chain, at least 1 */
@@ -39,7 +39,7 @@ export class Causation {
     this.#telemetry = options.telemetry;
   }
 
-  /** Calls an extension's code for a step or an event. What it does until the promise settles follows from the cause. */
+  /** Calls an extension's code for a step or an event. Its actions until the promise settles have this cause. */
   async during<T>(cause: Cause, call: () => Promise<T>): Promise<T> {
     const acting: { cause: Cause | null } = { cause };
     try {
@@ -50,13 +50,14 @@ export class Causation {
     }
   }
 
-  /** What the running code acts for; null for nothing. */
+  /** The cause on whose behalf the running code acts, or null. */
   get present(): Cause | null {
     return this.#acting.getStore()?.cause ?? null;
   }
 
   /**
-   * The depth of what a cause leads to: one more than its own, which is read from the log. 0 without a cause.
+   * The depth of an action with this cause: one more than the cause's own depth, which is read from the log. 0 without
+   * a cause.
    * @param what for messages and metrics
    * @throws RefusalError `STATE_CONFLICT` where the chain would become longer than the limit
    */
@@ -79,7 +80,7 @@ export class Causation {
     throw new RefusalError('STATE_CONFLICT', message, { limit: this.#limit, setting: SETTING });
   }
 
-  /** Headers by which this process recognises a request of the running code, and what forgets them. */
+  /** Returns headers by which this process recognises a request of the running code. Call `over` after the response. */
   announce(): { readonly headers: Readonly<Record<string, string>>; readonly over: () => void } {
     const cause = this.present;
     if (cause === null) return { headers: {}, over: () => {} };
@@ -91,7 +92,7 @@ export class Causation {
     };
   }
 
-  /** As {@link depthAfter}, for a request with an announced ticket. 0 for any other ticket. */
+  /** Like {@link depthAfter}, for a request with an announced ticket. 0 for any other ticket. */
   depthOfRequest(ticket: string, what: CausedKind): Promise<number> {
     return this.depthAfter(this.#tickets.get(ticket) ?? null, what);
   }

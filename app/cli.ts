@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { once } from 'node:events';
+import { askOnTerminal } from './cli/calling/confirm.ts';
 import { OutputLostError } from './cli/calling/command-errors.ts';
 import { readInput } from './cli/calling/read-input.ts';
 import type { OutputStream } from './cli/calling/cli-environment.ts';
@@ -52,6 +53,14 @@ const line = createCommandLine(
     out: screenOf(process.stdout),
     err: screenOf(process.stderr),
     input: () => readInput(process.stdin, interrupted.signal),
+    confirm: process.stdin.isTTY
+      ? (question) =>
+          askOnTerminal(question, {
+            input: process.stdin,
+            output: process.stderr,
+            signal: interrupted.signal,
+          })
+      : null,
     clock: new SystemClock(),
     signal: interrupted.signal,
   },

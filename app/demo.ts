@@ -13,8 +13,8 @@ import { startService } from './service.ts';
 import { endWithNpmShell } from './starting/npm-shell.ts';
 
 /**
- * `npm run demo`: a service for a few seconds on a temporary store and port. Exit code 0 if all went as expected, 1 with
- * what did not, 130 if it was interrupted. Leaves nothing behind.
+ * `npm run demo`: a service for a few seconds on a temporary store and port. Exit code 0 if all went as expected, 1 if
+ * something did not (which it prints), 130 if it was interrupted. Leaves nothing behind.
  */
 async function main(): Promise<number> {
   const stop = stopOnSignals();

@@ -11,7 +11,8 @@ import { limitIdleCollections } from './starting/idle-memory.ts';
 import { createFilesPrivately } from './starting/private-files.ts';
 import { setEngineOptions } from './starting/engine-options.ts';
 import { useSqliteTempFolder } from './starting/sqlite-temp-folder.ts';
-import { startService, type RunningService } from './service.ts';
+import type { RunningService } from './running-service.ts';
+import { startService } from './service.ts';
 import { version } from './version.ts';
 import { ConfigurationError } from './configuration/setting-readers.ts';
 import { openTraces, withTraces } from './watching/traces.ts';
@@ -41,7 +42,7 @@ async function run(): Promise<void> {
   useSqliteTempFolder(configuration.dataDirectory);
   const bare = createTelemetry({ level: configuration.logLevel });
   for (const warning of configuration.warnings) bare.log.warn(warning);
-  const traces = await openTraces(configuration.traces, { version, log: bare.log });
+  const traces = await openTraces(configuration.traces, { version, ...bare });
   const telemetry = withTraces(bare, traces);
   const starting = startService({
     configuration,
@@ -49,7 +50,7 @@ async function run(): Promise<void> {
     telemetry,
     env: process.env,
   });
-  // From here on, as it fires tasks and answers requests before its start is complete.
+  // Signals are handled from here on, as the service fires tasks and answers requests before its start is complete.
   let withdraw = (): void => {};
   stopOnSignals(async () => {
     const service = await starting;
@@ -65,7 +66,6 @@ async function run(): Promise<void> {
     roles: configuration.roles,
   });
   withdraw = announced(service, configuration, telemetry.log);
-  void makeRoom(service, telemetry.log);
   void showProblems(service);
   await greet(service, configuration);
 }
@@ -86,15 +86,6 @@ function announced(service: RunningService, configuration: Configuration, log: L
   } catch (error) {
     log.warn('could not record the address for svc; set SVC_URL for it', { error });
     return () => {};
-  }
-}
-
-/** Runs in the background; nothing waits for it. */
-async function makeRoom({ stores }: RunningService, log: Log): Promise<void> {
-  try {
-    await stores.store.makeRoom?.();
-  } catch (error) {
-    log.debug('could not prepare the event log for load', { error });
   }
 }
 
@@ -140,7 +131,7 @@ function reloadOnHangup(starting: Promise<RunningService>, log: Log): void {
   process.on('SIGHUP', () => void starting.then(reload, () => {}));
 }
 
-/** Prints which servers cannot be used, if only a person can change that. The log has the same. Never rejects. */
+/** Prints which servers cannot be used, if only a person can fix that. The log says the same. Never rejects. */
 async function showProblems({ stores }: RunningService): Promise<void> {
   const { store, readModel } = stores;
   const results = await Promise.allSettled([store.ping(), readModel.ping()]);

@@ -38,7 +38,7 @@ import { closeFilesToOthers } from './starting/private-files.ts';
 import { createSecrets, type ProcessSecrets } from './starting/process-secrets.ts';
 import { maxOpenFiles, maxClientConnections, openFilesWarning } from './starting/open-files.ts';
 import { createJobs, type SharedParts } from './roles/jobs-role.ts';
-import { followIndexes, type LiveIndexes } from './roles/live-indexes.ts';
+import { followIndexes } from './roles/live-indexes.ts';
 import { RunQueue } from '../scheduler/runs/run-queue.ts';
 import { checkpointOf } from './projecting/projector-host.ts';
 import { projections } from './projecting/projections.ts';
@@ -56,28 +56,11 @@ import {
 } from './roles/scheduler-role.ts';
 import { boundAddress, listen, replaceCertificate, stopServing } from './roles/serving.ts';
 import { openStores, type Stores } from './stores.ts';
+import type { RunningService } from './running-service.ts';
 import { serviceActions } from './roles/service-actions.ts';
 import { version } from './version.ts';
 import { eventsHandledUpTo } from './roles/handled-events.ts';
 import { createWorkerRole, type WorkerRole } from './roles/worker-role.ts';
-
-/** The service in this process. */
-export interface RunningService {
-  /** `http://host:port`, or `https://…` with a certificate. */
-  readonly address: string;
-  /** Random id of this start, shown by `/health/live`. */
-  readonly instance: string;
-  /** The admin that this start has created on an empty store; null if there was one. Resolves once that is known. */
-  readonly firstAdmin: Promise<AdminCredentials | null>;
-  readonly stores: Stores;
-  /**
-   * Reloads the certificate and the token keys. Open connections continue.
-   * @throws ConfigurationError when a file cannot be used; then nothing changes
-   */
-  reload(configuration: Configuration): void;
-  /** Takes no more runs, finishes running ones for up to 25 s, hands back the rest, and closes everything. */
-  stop(): Promise<void>;
-}
 
 /**
  * Starts the configured roles of this process.
@@ -107,7 +90,7 @@ class Service implements RunningService {
   readonly instance = randomUUID();
   firstAdmin: Promise<AdminCredentials | null> = Promise.resolve(null);
   readonly #options: Parameters<typeof startService>[0];
-  readonly #going: Supervisor;
+  readonly #supervisor: Supervisor;
   readonly #member: string;
   #opened: Stores | null = null;
   #artifacts: ArtifactKeeping | null = null;
@@ -129,9 +112,9 @@ class Service implements RunningService {
 
   constructor(options: Parameters<typeof startService>[0]) {
     this.#options = options;
-    // Each waiting request listens; this is not a leak.
+    // Each waiting request adds a listener; this is not a leak.
     setMaxListeners(0, this.#stopping.signal);
-    this.#going = new Supervisor(options.clock, options.telemetry);
+    this.#supervisor = new Supervisor(options.clock, options.telemetry);
     this.#views = new LeadingViews(options.telemetry);
     this.#member = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   }
@@ -153,11 +136,12 @@ class Service implements RunningService {
       await discardForeignViews(projections, stores.store, stores.readModel, telemetry);
     }
     const member = this.#member;
-    const going = this.#going;
-    const secretStore = (this.#secrets = createSecrets({ ...this.#options, store, going, member }));
+    const supervisor = this.#supervisor;
+    const secretStore = createSecrets({ ...this.#options, store, supervisor, member });
+    this.#secrets = secretStore;
     const secrets = secretStore.access;
-    const positions = createPositionWaiter({ readModel: stores.readModel, clock });
-    // Of projectors in other processes of this machine.
+    const positions = createPositionWaiter({ readModel: stores.readModel, clock, telemetry });
+    // Notices of projectors in other processes of this machine.
     stores.notices?.subscribe((notice) => {
       const checkpoint = checkpointOf(notice);
       if (checkpoint !== null) positions.notify(checkpoint.name, checkpoint.position);
@@ -169,10 +153,10 @@ class Service implements RunningService {
     }
     const membership = this.#join(stores);
     const quotas = new LiveQuotas(stores.store, configuration.quotas, telemetry.failures);
-    const indexes = followIndexes(stores.store, stores.readModel, going, quotas);
+    const indexes = followIndexes(stores.store, stores.readModel, supervisor, quotas);
     const hold = new Hold(stores.store);
-    const { signal } = going;
-    going.supervise('following operator orders', (started) => hold.follow(signal, started));
+    const { signal } = supervisor;
+    supervisor.supervise('following operator orders', (started) => hold.follow(signal, started));
     const userAgent = `task-scheduling-service/${version}`;
     const limit = configuration.maxCausationDepth;
     const causation = new Causation({ store: stores.store, limit, telemetry });
@@ -182,24 +166,31 @@ class Service implements RunningService {
     const actions = serviceActions(stores.store, indexes, clock, causation, quotaParts);
     this.#tools = createBuiltInTools({ actions, offered: indexes.workers, ...http, userAgent });
     const { registry: tools } = this.#tools;
-    const shared = { stores, artifacts, indexes, clock, telemetry, going, hold, secrets };
+    const shared = { stores, artifacts, indexes, clock, telemetry, supervisor, hold, secrets };
     const queue = roles.includes('worker')
       ? new RunQueue(stores.store, stores.readModel, clock, telemetry, true, quotas.weightOf)
       : undefined;
-    const made: MadeBefore = {
-      ...{ artifacts, tools, secrets: secrets.values, secretStore },
+    const sharedDependencies: SharedDependencies = {
+      artifacts,
+      tools,
+      secrets: secrets.values,
+      secretStore,
       positions: viewPositions,
       depthOfRequest: (ticket, what) => causation.depthOfRequest(ticket, what),
       jobs: (this.#jobs = createJobs({ ...shared, configuration, queue })),
     };
     const api = roles.includes('api')
-      ? prepareApi(this.#apiDependencies(stores, indexes, made))
+      ? prepareApi(this.#apiDependencies(shared, sharedDependencies))
       : null;
     if (roles.includes('api') || roles.includes('worker')) {
       this.#extensions = await startExtensions({
         ...shared,
         configuration,
-        ...{ tools, causation, member, version, quotaParts },
+        tools,
+        causation,
+        member,
+        version,
+        quotaParts,
         keys: this.#keys,
         http: api?.rules ?? null,
       });
@@ -209,14 +200,14 @@ class Service implements RunningService {
       const { workerConcurrency: concurrency, sharing } = configuration;
       const calls = this.#extensions?.calls;
       const parts = { ...shared, membership, tools, queue, sharing };
-      // The address is known once the service listens.
+      // The address is only known once the service listens.
       const callbackUrl = (token: string): string =>
         `${configuration.publicUrl ?? this.address}/callbacks/${token}`;
       const worker = createWorkerRole({ ...parts, concurrency, calls, callbackUrl });
       this.#worker = worker;
       const { runPipeline } = worker;
       const warmUp = { ...parts, store: stores.store, tasks: indexes.pinnedTasks, runPipeline };
-      burst = { early: worker.early, onPrepare: prepareForBursts(warmUp, this.#going.signal) };
+      burst = { early: worker.early, onPrepare: prepareForBursts(warmUp, signal) };
     }
     if (roles.includes('scheduler')) {
       const secretOf = webhookSecrets(configuration, this.#keys);
@@ -238,7 +229,7 @@ class Service implements RunningService {
       this.#worker.start();
     }
     this.#started = true;
-    void stores.warmUp(clock, this.#going.signal);
+    void stores.warmUp(clock, signal);
   }
 
   reload(configuration: Configuration): void {
@@ -271,7 +262,7 @@ class Service implements RunningService {
       () => this.#records?.close(),
       () => this.#secrets?.close(),
       () => this.#extensions?.close(),
-      () => this.#going.end(),
+      () => this.#supervisor.end(),
       () => this.#projector?.stop(),
       () => this.#tools?.close(),
       () => this.#artifacts?.store.close(),
@@ -300,7 +291,8 @@ class Service implements RunningService {
       clock,
       telemetry,
     });
-    this.#going.superviseStarted('sending heartbeats', () => membership.run(this.#going.signal));
+    const { signal } = this.#supervisor;
+    this.#supervisor.superviseStarted('sending heartbeats', () => membership.run(signal));
     return membership;
   }
 
@@ -308,15 +300,10 @@ class Service implements RunningService {
   #makeFirstAdmin({ store }: Stores): void {
     const { configuration, clock } = this.#options;
     this.firstAdmin = new Promise((resolve) => {
-      this.#going.supervise('creating the first admin', async (started) => {
+      this.#supervisor.superviseOnce('creating the first admin', async () => {
         resolve(await makeFirstAdmin(store, configuration, clock));
-        started();
-        await new Promise<void>((ended) => {
-          if (this.#going.signal.aborted) ended();
-          this.#going.signal.addEventListener('abort', () => ended(), { once: true });
-        });
       });
-      this.#going.signal.addEventListener('abort', () => resolve(null), { once: true });
+      this.#supervisor.signal.addEventListener('abort', () => resolve(null), { once: true });
     });
   }
 
@@ -343,25 +330,32 @@ class Service implements RunningService {
     this.address = address;
   }
 
-  #apiDependencies(stores: Stores, indexes: LiveIndexes, made: MadeBefore): ApiDependencies {
+  #apiDependencies({ stores, indexes }: SharedParts, shared: SharedDependencies): ApiDependencies {
     const { configuration, clock, telemetry } = this.#options;
     const { store, readModel, coordination } = stores;
-    const { agents, sessions, apiKeys, tasks, pinnedTasks, topics, workers, quotas } = indexes;
-    const params = { pinnedTasks, eventPayloads: indexes.eventPayloads, secrets: made.secrets };
+    const { pinnedTasks, eventPayloads } = indexes;
+    const params = { pinnedTasks, eventPayloads, secrets: shared.secrets };
     const live = (this.#live = new LiveRuns({ store, params, clock, telemetry }));
     const auditTail = (this.#auditTail = new AuditTail({ store, clock, telemetry }));
     this.#records = new AccessRecords({ store, clock, telemetry });
     const { refusals, apiKeyUses } = this.#records;
     return {
-      ...{ store, readModel, coordination, clock, telemetry },
+      store,
+      readModel,
+      coordination,
+      clock,
+      telemetry,
       identityProvider: identityProviderOf(configuration.people, clock, telemetry.failures),
       settings: { ...configuration, tokenKeys: this.#keys, version },
       webhookSecret: webhookSecrets(configuration, this.#keys),
-      ...{ agents, sessions, apiKeys, tasks },
-      ...params,
-      ...{ topics, workers, quotas, projections, live, auditTail, refusals, apiKeyUses },
+      ...indexes,
+      projections,
+      live,
+      auditTail,
+      refusals,
+      apiKeyUses,
       exportPlaces: new ExportPlaces(),
-      ...made,
+      ...shared,
       requestedUpTo: () => eventsHandledUpTo(coordination, store),
       stopping: this.#stopping.signal,
     };
@@ -371,7 +365,7 @@ class Service implements RunningService {
     return createHealth({
       stores,
       clock: this.#options.clock,
-      going: this.#going,
+      supervisor: this.#supervisor,
       version,
       instance: this.instance,
       started: () => this.#started,
@@ -381,7 +375,11 @@ class Service implements RunningService {
   #addGauges({ stores, indexes, hold }: SharedParts, membership: Membership): void {
     const { configuration, clock, telemetry } = this.#options;
     addGauges(telemetry.metrics, {
-      ...{ configuration, version, clock, membership, hold },
+      configuration,
+      version,
+      clock,
+      membership,
+      hold,
       health: this.#healthOf(stores),
       scheduler: () => this.#scheduler,
       worker: () => this.#worker,
@@ -395,6 +393,5 @@ class Service implements RunningService {
 }
 
 /** Dependencies of the API that other parts of the process use too. */
-type Shared =
-  'artifacts' | 'positions' | 'tools' | 'depthOfRequest' | 'jobs' | 'secrets' | 'secretStore';
-type MadeBefore = Pick<ApiDependencies, Shared>;
+type Shared = 'artifacts' | 'positions' | 'tools' | 'depthOfRequest' | 'jobs';
+type SharedDependencies = Pick<ApiDependencies, Shared | 'secrets' | 'secretStore'>;

@@ -113,7 +113,7 @@ async function at<T>(variable: string, open: () => Promise<T>): Promise<T> {
   }
 }
 
-// Adapters are imported on demand, because the drivers are most of what a process loads.
+// Adapters are imported on demand, because the drivers are most of the code that a process loads.
 
 async function openEventStore(
   { dataDirectory: directory, eventStoreUrl: url }: StoreSettings,

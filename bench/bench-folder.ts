@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../test/support/project-root.ts';
 
-/** The folder of all benchmarks: beside the code, whose disk is measured. A temporary folder may be memory. */
+/** The folder of all benchmarks. It is beside the code, so its disk is measured. A temporary folder may be memory. */
 const parent = join(projectRoot, '.bench');
 const folders = new Set<string>();
 const cleanups = new Set<() => void>();

@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { setEngineOptions } from '../app/starting/engine-options.ts';
 import { openStores, type Stores, type StoreSettings } from '../app/stores.ts';
+import { registerAgentCommand } from '../domain/agents/agent-registration.ts';
+import { TASKS_SCOPE } from '../domain/agents/scopes.ts';
 import type { EventStore } from '../domain/event-store.ts';
 import type { CommandContext } from '../domain/handle.ts';
 import { newId } from '../domain/ids.ts';
+import { streams } from '../domain/streams.ts';
 import {
   cancelTaskCommand,
   createTaskCommand,
@@ -20,7 +23,7 @@ import { projectRoot } from '../test/support/project-root.ts';
 import { onBenchExit, withBenchFolder } from './bench-folder.ts';
 import { cpuSecondsOf } from './process-figures.ts';
 
-/** The owner of all tasks; commands below the HTTP interface do not need a registered agent. */
+/** The agent that owns all tasks. */
 const OWNER = newId(Date.now());
 
 /** Milliseconds between two polls of a view, as in the peers' benchmark. */
@@ -30,6 +33,7 @@ const POLL_INTERVAL = 5;
 export class BenchStore {
   readonly directory: string;
   readonly stores: Stores;
+  #registering: Promise<unknown> | undefined;
 
   private constructor(directory: string, stores: Stores) {
     this.directory = directory;
@@ -60,13 +64,14 @@ export class BenchStore {
 
   async createTask(changes: Partial<TaskDefinition>): Promise<{ id: string; task: LiveTask }> {
     const { store } = this;
+    await (this.#registering ??= registerOwner(store));
     const id = newId(Date.now());
     const definition = { ...echoTask, ...changes } as TaskDefinition;
     const command = { store, taskId: id, definition, context: contextNow() };
     return { id, task: requireTask((await createTaskCommand(command)).state) };
   }
 
-  /** Ends a task, which fires no more. */
+  /** Cancels a task, so that it does not fire again. */
   async cancelTask(id: string): Promise<void> {
     const command = { store: this.store, taskId: id, context: contextNow() };
     await cancelTaskCommand({ ...command, mayChange: () => {} });
@@ -77,12 +82,12 @@ export class BenchStore {
     return (await requestManualRun(this.store, id, task, contextNow())).runId;
   }
 
-  /** Resolves when so many runs are readable in a state. */
+  /** Resolves when the given number of runs are readable in a state. */
   untilRuns(state: 'queued' | 'succeeded', count: number): Promise<void> {
     return this.untilDocuments(runsProjection, count, [{ field: 'state', op: 'eq', value: state }]);
   }
 
-  /** Resolves when a view has so many documents. */
+  /** Resolves when a view has the given number of documents. */
   async untilDocuments(
     projection: Projection,
     count: number,
@@ -96,6 +101,14 @@ export class BenchStore {
   close(): Promise<void> {
     return this.stores.close();
   }
+}
+
+/** Registers the owner unless an earlier use of this store has. A worker looks its owner up for each run. */
+async function registerOwner(store: EventStore): Promise<void> {
+  const [known] = await store.readStream(streams.agent(OWNER), { limit: 1 });
+  if (known !== undefined) return;
+  const fields = { name: 'bench', scopes: [TASKS_SCOPE], webhook_url: null };
+  await registerAgentCommand(store, OWNER, fields, null, contextNow());
 }
 
 /** Works with an empty store and removes it. */
@@ -189,7 +202,7 @@ export class BenchService {
     return cpuSecondsOf(this.pid);
   }
 
-  /** Its processor time over some seconds, in percent of one core. */
+  /** The service's processor time over some seconds, in percent of one core. */
   async cpuPercent(seconds: number): Promise<number> {
     const before = this.cpuSeconds();
     await pause(seconds * 1000);

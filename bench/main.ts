@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine, load } from './machine.ts';
 import { formatOutcome, sumUp, tableHead, type Outcome } from './report.ts';
-import type { Amounts, Figures, Work } from './work.ts';
-import { works } from './works.ts';
+import type { Amounts, Figures, Benchmark } from './benchmark.ts';
+import { benchmarks } from './benchmarks.ts';
 
 /** Numbers that can be set, with their defaults. */
 const defaults = {
@@ -24,11 +24,11 @@ type Counts = Record<keyof typeof defaults, number>;
 
 const flags = Object.entries(defaults).map(([name, value]) => `[--${name} ${value}]`);
 const usage = `npm run bench -- [--work a,b] ${flags.join(' ')} [--store folder] [--out file.json]
-works: ${Object.keys(works).join(', ')}; drain, end-to-end, lateness, cluster and decisions stand for both of theirs
+works: ${Object.keys(benchmarks).join(', ')}; drain, end-to-end, lateness, cluster and decisions each stand for two works
 `;
 
 interface Order {
-  readonly chosen: readonly (readonly [name: string, work: Work])[];
+  readonly chosen: readonly (readonly [name: string, work: Benchmark])[];
   readonly amounts: Amounts;
   readonly repeats: number;
   readonly out: string | undefined;
@@ -48,7 +48,7 @@ function readOrder(): Order {
     throw new Error(`--${name} must be a whole number from 1`);
   });
   const { repeats, ...amounts } = Object.fromEntries(counts) as Counts;
-  const { work = Object.keys(works).join(','), store, out } = values;
+  const { work = Object.keys(benchmarks).join(','), store, out } = values;
   return {
     chosen: work.split(',').flatMap(worksNamed),
     amounts: { ...amounts, store },
@@ -57,8 +57,8 @@ function readOrder(): Order {
   };
 }
 
-function worksNamed(wanted: string): (readonly [string, Work])[] {
-  const found = Object.entries(works).filter(
+function worksNamed(wanted: string): (readonly [string, Benchmark])[] {
+  const found = Object.entries(benchmarks).filter(
     ([name]) =>
       name === wanted || name.replace(/-(10|64|instant|spread|servers|embedded)$/, '') === wanted,
   );

@@ -1,6 +1,6 @@
 import type { Machine } from './machine.ts';
 import { median, rounded } from './statistics.ts';
-import type { Figures, Target, Work } from './work.ts';
+import type { Figures, Target, Benchmark } from './benchmark.ts';
 
 /** A row in the format of the peers' benchmark. */
 interface Row {
@@ -10,7 +10,7 @@ interface Row {
   readonly durability: string;
   readonly n: number;
   readonly unit: 'jobs/s' | 'ms';
-  /** Over the repeats: of the rate, or for ms of the p99. */
+  /** Over the repeats: of the rate, or of the p99 if the unit is ms. */
   readonly median: number;
   readonly min: number;
   readonly max: number;
@@ -49,7 +49,7 @@ export interface Outcome {
 /** Sums up the repeats of one work. */
 export function sumUp(
   name: string,
-  work: Work,
+  work: Benchmark,
   n: number,
   repeats: readonly Figures[],
   machine: Machine,
@@ -74,7 +74,7 @@ function isReached({ is, value }: Target, measured: number): boolean {
 
 function rowOf(
   name: string,
-  { peers }: Work,
+  { peers }: Benchmark,
   n: number,
   of: (figure: string) => Line | undefined,
   { version, node }: Machine,

@@ -7,7 +7,7 @@ export const MAX_CLOCK_SKEW = 3_600_000;
 /** Cancels a timer; does nothing once it has fired. */
 export type Cancel = () => void;
 
-/** Time, as the service sees it. Everything that waits or asks for the time gets one, so that tests never sleep. */
+/** The clock of the service. All code that waits or reads the time receives a clock, so that tests never sleep. */
 export interface Clock {
   now(): Instant;
 
@@ -21,8 +21,8 @@ export interface Clock {
   steady(): number;
 
   /**
-   * Calls back once, after that many milliseconds of {@link steady}, on a later turn. For timeouts and repeated work;
-   * what has an instant of its own uses {@link at}.
+   * Calls back once, after that many milliseconds of {@link steady}, on a later turn. For timeouts and repeated work.
+   * Work at a fixed instant uses {@link at}.
    */
   after(
     milliseconds: number,
@@ -34,10 +34,10 @@ export interface Clock {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** What follows the seconds of a timestamp, by the milliseconds: `042Z`. */
+/** The end of a timestamp after the seconds, by the milliseconds: `042Z`. */
 const MILLISECONDS = Array.from({ length: 1000 }, (_, ms) => `${String(ms).padStart(3, '0')}Z`);
 
-/** Seconds kept with their strings: the present one, lease ends and request times alternate. */
+/** How many seconds are cached with their strings. The present second, lease ends and request times alternate. */
 const KEPT_SECONDS = 64;
 const seconds = new Float64Array(KEPT_SECONDS).fill(Number.NaN);
 const prefixes: string[] = Array.from({ length: KEPT_SECONDS }, () => '');

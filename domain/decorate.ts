@@ -1,6 +1,6 @@
 /**
  * Decorates a port (the event log, the read model, the coordination store): replaces some methods and forwards all
- * others. The methods are found in the object itself, so new and optional ones are forwarded too.
+ * others. The methods are looked up in the object itself, so new and optional methods are forwarded too.
  * @param port an object of any class; it stays unchanged
  * @param instead the replaced methods; an undefined one is forwarded
  */

@@ -12,7 +12,7 @@ export const refusalCodes = [
 ] as const;
 export type RefusalCode = (typeof refusalCodes)[number];
 
-/** What is wrong with one field, at a dotted path such as `payload.pipeline.0.uses`. */
+/** A fault of one field, at a dotted path such as `payload.pipeline.0.uses`. */
 export interface Issue {
   readonly field: string;
   readonly issue: string;
@@ -37,7 +37,7 @@ export function invalidInput(issues: readonly [Issue, ...Issue[]]): RefusalError
   return new RefusalError('INVALID', `${first.field}: ${first.issue}`, { ...first, issues });
 }
 
-/** The object does not exist, or no longer. */
+/** The object does not exist, or no longer exists. */
 export function notFound(resource: string, id: string): RefusalError {
   return new RefusalError('NOT_FOUND', `there is no ${resource} ${id}`, { resource, id });
 }

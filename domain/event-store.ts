@@ -3,8 +3,8 @@ import type { Metadata } from './events/metadata.ts';
 import type { StreamShare } from './stream-share.ts';
 
 /**
- * The event log's port. Two engines store it (`log-engine.ts`), and one follower in each process hands it to all who
- * subscribe; one contract suite (`test/contracts/event-store.ts`) tests both.
+ * The event log's port. Two engines store it (`log-engine.ts`), and one follower in each process passes it to all
+ * subscribers. One contract suite (`test/contracts/event-store.ts`) tests both.
  */
 export interface EventStore {
   /**
@@ -13,7 +13,7 @@ export interface EventStore {
    * position of the first.
    *
    * @throws EventStoreError `CONFLICT` when the stream is not at `expected`, once the conflicting event can be read;
-   *   `TOO_LARGE` for an event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the answer was lost (append again
+   *   `TOO_LARGE` for an event over {@link MAX_EVENT_BYTES}; `OUTCOME_UNKNOWN` when the response was lost (append again
    *   with the same ids and expectation; `repeated` means that this was tried for some seconds); `UNAVAILABLE` when
    *   nothing was written
    */
@@ -36,17 +36,10 @@ export interface EventStore {
   prepare?(events: readonly NewEvent[]): void;
 
   /**
-   * Runs the code of `appendInOrder` without writing anything, so that it is compiled before the first large load.
-   * Optional; resolves even where that was not possible.
+   * Runs the code of `appendInOrder` without writing anything, so that the code is compiled before the first large
+   * load. Optional; resolves even if that was not possible.
    */
   rehearse?(appends: readonly StreamAppend[]): Promise<void>;
-
-  /**
-   * Allocates disk space that the first load would wait for: tens of megabytes, in small steps. Optional; resolves even
-   * where that was not possible.
-   * @throws EventStoreError `UNAVAILABLE` when the store is closed meanwhile
-   */
-  makeRoom?(): Promise<void>;
 
   /**
    * A page of one stream, by revision. A stream that does not exist, or is truncated, is empty.
@@ -60,19 +53,19 @@ export interface EventStore {
    */
   readAll(after: Position, limit: number): Promise<readonly RecordedEvent[]>;
 
-  /** As {@link readAll}, descending, strictly before a position; null: from the end. */
+  /** Like {@link readAll}, but descending, strictly before a position; null: from the end. */
   readAllBackwards(before: Position | null, limit: number): Promise<readonly RecordedEvent[]>;
 
   /**
    * Every event after a position, present and future, in order and without gaps. Never ends by itself, reconnects, and
-   * applies back-pressure: a slow consumer delays no other. Ends when the signal is aborted. However many there are, the
-   * process reads the log once: each takes what is recent from memory.
+   * applies back-pressure: a slow consumer delays no other. Ends when the signal is aborted. The process reads the log
+   * only once for all subscriptions, and each takes recent events from memory.
    *
    * @param options.prefixes only streams whose names begin with one of these; default: all. Events of other streams
    *   still move the position of `caught-up` forward
-   * @param options.share only one share of the streams, by a fixed division of the engine's. Only together with `once`;
-   *   an engine without shares rejects it. Default: all
-   * @param options.once ends at the present end of the log, with a `caught-up`, and throws where the log can't be read.
+   * @param options.share only one share of the streams, by a fixed division of the engine. Allowed only with `once`; an
+   *   engine without shares rejects it. Default: all
+   * @param options.once ends at the present end of the log, with a `caught-up`, and throws if the log cannot be read.
    *   Default: false
    * @param options.onPassed called now and then with the position reached while no requested event was found
    * @throws EventStoreError `NEWER_SCHEMA` for an event that this release does not know; `UNAVAILABLE` with `once`, and
@@ -88,9 +81,9 @@ export interface EventStore {
   }): AsyncIterable<SubscriptionMessage>;
 
   /**
-   * A page of the streams that have events and whose names begin with a prefix, each once, in an order of the engine's.
-   * A page looks at a bounded part of the log: it may be short or empty and not be the last. An engine without an index
-   * of names misses a stream whose beginning was truncated and cleaned up.
+   * A page of the streams that have events and whose names start with a prefix. Each stream is listed once, in the
+   * engine's order. A page covers a bounded part of the log, so it may be short or empty without being the last. An
+   * engine without an index of names misses a stream whose beginning was truncated and cleaned up.
    *
    * @param options.after {@link StreamPage.next} of the previous page; default: from the start
    * @throws EventStoreError `INVALID_EVENT` for an `after` of another engine; `UNAVAILABLE`
@@ -106,21 +99,24 @@ export interface EventStore {
    */
   truncate(stream: string, before: number): Promise<void>;
 
-  /** Whether a string has the form of this log's positions ({@link BEGINNING} has not). It may lie beyond the end. */
+  /**
+   * Whether a string has the form of this log's positions ({@link BEGINNING} does not have it). The position may lie
+   * beyond the end.
+   */
   isPosition(text: string): boolean;
 
   /** The position of the last event; {@link BEGINNING} for an empty log. */
   head(): Promise<Position>;
 
   /**
-   * Whether the log has reached a position. Positions that `subscribe` reported are always reached, even beyond
-   * {@link head}. A position that is not belongs to another log, or to a part that this one has lost.
+   * Whether the log has reached a position. Positions that `subscribe` reported are always reached, even beyond {@link
+   * head}. A position that is not reached belongs to another log, or to a part that this log has lost.
    */
   reaches(position: Position): Promise<boolean>;
 
   /**
-   * Whether the log has an event, or had it before it was removed. Tells this log from another one, or from another
-   * state of it: false where another event is in its place, or its stream never came so far.
+   * Whether the log has an event, or had it before it was removed. Distinguishes this log from another log, or from
+   * another state of this log. False if another event is in that place, or if the stream never had as many events.
    */
   hasHad(landmark: Landmark): Promise<boolean>;
 
@@ -133,13 +129,13 @@ export interface EventStore {
 /** A place in the log. Opaque; of fixed width within an engine, so that positions are ordered as strings. */
 export type Position = string;
 
-/** Before every event. */
+/** The position before every event. */
 export const BEGINNING: Position = '';
 
 /** The largest event, data and metadata together: the same for all engines. */
 export const MAX_EVENT_BYTES = 512 * 1024;
 
-/** Where a stream must be: without events, at a revision (of its last event, from 0), or anywhere. */
+/** The expected state of a stream: without events, at a revision (of its last event, from 0), or any state. */
 export type ExpectedRevision = 'none' | 'any' | number;
 
 /** An event to append. Its id comes from the command, so that a retry is the same append. */
@@ -158,7 +154,7 @@ export type RecordedEvent = DomainEvent & {
   readonly metadata: Metadata;
   /** The store's own time; changes on import. All semantics use `metadata.occurredAt`. */
   readonly createdAt: string;
-  /** Why the data does not fit its schema; then `data` is what was found. */
+  /** Why the data does not fit its schema; `data` is then the invalid data. */
   readonly fault?: string;
 };
 
@@ -172,14 +168,16 @@ export interface StreamPart {
   readonly direction?: 'forwards' | 'backwards';
   /** Default 1,000. */
   readonly limit?: number;
-  /** Returns events that do not fit their schema with `fault` set; default: throws, as decisions need every event. */
+  /**
+   * Returns events that do not fit their schema with `fault` set; default: throws, because decisions need every event.
+   */
   readonly faulty?: boolean;
 }
 
 /** A page of the streams of a log. */
 export interface StreamPage {
   readonly streams: readonly StreamEnd[];
-  /** Where the next page begins; null at the end. Opaque. */
+  /** The beginning of the next page; null at the end. Opaque. */
   readonly next: string | null;
 }
 
@@ -187,7 +185,7 @@ export interface StreamPage {
 export interface StreamEnd {
   readonly stream: string;
   readonly revision: number;
-  /** When it occurred. */
+  /** When the event occurred. */
   readonly lastAt: string;
 }
 
@@ -199,7 +197,7 @@ export interface StreamAppend {
    * Followers of the log may be notified up to 100 ms later, so that they don't take the processor from many urgent
    * appends. An engine may ignore it. Default: false
    */
-  readonly mayBeToldLater?: boolean;
+  readonly mayAnnounceLater?: boolean;
 }
 
 /** Revision and position are those of the last event appended. */
@@ -212,18 +210,20 @@ export interface AppendResult {
 
 export type SubscriptionMessage =
   | { readonly kind: 'events'; readonly events: readonly RecordedEvent[] }
-  /** Everything in the log up to this position was delivered, or filtered out. */
+  /** All events of the log up to this position were delivered or filtered out. */
   | { readonly kind: 'caught-up'; readonly position: Position };
 
 /** Turns events into an engine's rows and back; validates both ways. */
 export interface EventCodec {
   /**
-   * Validates and serialises an event ahead of {@link encode}. Optional. Afterwards only `occurredAt` may change.
+   * Validates and serialises an event before {@link encode}. Optional. Afterwards only `occurredAt` may change.
    * @throws EventStoreError `INVALID_EVENT`
    */
   prepareEvent?(event: NewEvent): void;
 
-  /** @throws EventStoreError `TOO_LARGE`; `INVALID_EVENT` for what JSON can't hold or the schema rejects */
+  /**
+   * @throws EventStoreError `TOO_LARGE`; `INVALID_EVENT` for values that JSON cannot hold or that the schema rejects
+   */
   encode(event: NewEvent): EncodedEvent;
 
   /**
@@ -275,11 +275,11 @@ export class EventStoreError extends Error {
   readonly code: EventStoreErrorCode;
   readonly stream: string | undefined;
   readonly expected: ExpectedRevision | undefined;
-  /** Where the stream was; `none` when it had no events. */
+  /** The actual revision of the stream; `none` if it had no events. */
   readonly actual: number | 'none' | undefined;
-  /** Of the event that can't be read, if any. */
+  /** The place of the event that cannot be read, if any. */
   readonly revision: number | undefined;
-  /** The log itself has repeated the append for its longest waiting time. */
+  /** Whether the log itself has repeated the append for its longest waiting time. */
   readonly repeated: boolean;
 
   constructor(
@@ -305,7 +305,7 @@ export class EventStoreError extends Error {
   }
 }
 
-/** The event itself. @throws EventStoreError `CORRUPT_EVENT` where it does not fit its schema */
+/** The event itself. @throws EventStoreError `CORRUPT_EVENT` if it does not fit its schema */
 export function requireReadable(event: RecordedEvent): RecordedEvent {
   const { fault, stream, revision } = event;
   if (fault === undefined) return event;

@@ -6,22 +6,25 @@
 
 /** A number in a JSON text that JavaScript cannot represent. */
 export interface LostNumber {
-  /** From the outermost value inwards; at most 64 steps, and empty after the first 100 numbers. */
+  /** The path from the outermost value inwards. It has at most 64 steps, and is empty after the first 100 numbers. */
   readonly path: readonly string[];
-  /** As it is written. */
+  /** The number as written. */
   readonly digits: string;
   /** Index in the text, in UTF-16 units; -1 for a value that JSON cannot write. */
   readonly at: number;
 }
 
-/** A text without a match loses no number: it lacks 16 digits outside fractions and strings, and 3-digit exponents. */
+/**
+ * A text without a match loses no number, because it has neither 16 digits outside fractions and strings nor 3-digit
+ * exponents.
+ */
 const SUSPECT = /(?<![.\d"])\d{16}|\d[eE]\+?\d{3}(?=[\d\s,\]}]|$)/;
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const INTEGER = /^-?\d+$/;
 
 const MAX_SHOWN_DIGITS = 60;
 const MAX_WARNINGS = 10;
-/** Bounds the paths: a text may hold very many numbers, nested very deeply. */
+/** Limits the paths, because a text may hold very many numbers, nested very deeply. */
 const MAX_PATHS = 100;
 const MAX_PATH_STEPS = 64;
 
@@ -36,7 +39,7 @@ export function lostNumbers(text: string): readonly LostNumber[] {
   return SUSPECT.test(text) ? search(text) : [];
 }
 
-/** What is wrong with a number, and what to do. */
+/** The fault of a number, and the remedy. */
 export function lostIssue({ digits }: Pick<LostNumber, 'digits'>): string {
   const rule = INTEGER.test(digits)
     ? 'must be an integer within ±9007199254740991 (2^53 - 1)'
@@ -118,10 +121,10 @@ function rewritten(
   return result + text.slice(from);
 }
 
-/** NaN and infinities, as `JSON.stringify` meets them: after each `toJSON`. */
+/** Finds NaN and infinities in the values that `JSON.stringify` visits, after each `toJSON`. */
 function infiniteIn(value: unknown): readonly LostNumber[] {
   const found: LostNumber[] = [];
-  // An object may occur in several places: the last path counts.
+  // An object may occur in several places. The last path counts.
   const paths = new Map<unknown, readonly string[]>();
   let isOutermost = true;
   JSON.stringify(value, function (this: unknown, key: string, member: unknown) {
@@ -139,9 +142,9 @@ function infiniteIn(value: unknown): readonly LostNumber[] {
 /** An array or object that encloses the current token. */
 interface Frame {
   readonly isObject: boolean;
-  /** Of an array: the index of the current item. */
+  /** For an array: the index of the current item. */
   index: number;
-  /** Of an object: the current name, as written. */
+  /** For an object: the current name, as written. */
   name: string;
 }
 

@@ -14,9 +14,9 @@ import type { Metadata } from './events/metadata.ts';
 import { eventId } from './ids.ts';
 import { DEFAULT_NAMESPACE } from './namespaces/namespace.ts';
 
-/** Who commands something, when and why: the metadata of every resulting event. */
+/** The actor of a command, with its time and reason: the metadata of every resulting event. */
 export interface CommandContext {
-  /** The same when the command is repeated; the ids of its events derive from it. */
+  /** The command's id, which is the same when the command is repeated. The ids of its events derive from it. */
   readonly commandId: string;
   /** The agent's id, or `service`. */
   readonly actor: string;
@@ -25,11 +25,11 @@ export interface CommandContext {
   readonly causationId?: string | undefined;
   readonly reason?: string | undefined;
   readonly traceparent?: string | undefined;
-  /** How many runs led to this command, each causing the next. Default: 0. */
+  /** The depth of the chain of runs, each causing the next, that led to this command. Default: 0. */
   readonly depth?: number | undefined;
-  /** Version of the tz database by which it was decided, where that matters. */
+  /** The version of the tz database that the decision was based on, if it matters. */
   readonly tzVersion?: string | undefined;
-  /** Of the actor; what is changed may be in another one. Default: `default`. */
+  /** The actor's namespace. The changed record may be in another one. Default: `default`. */
   readonly namespace?: string | undefined;
   /** The time that all semantics use. */
   readonly now: Instant;
@@ -40,11 +40,11 @@ export interface Fold<S, E extends DomainEvent> {
   readonly initial: S;
   /** Pure. Never throws for events of the log. */
   evolve(state: S, event: E, at: EventPlace): S;
-  /** The namespace of the stream; undefined before its first event. Left out where streams belong to none. */
+  /** The namespace of the stream; undefined before its first event. Left out if such streams belong to no namespace. */
   readonly namespaceOf?: (state: S) => string | undefined;
 }
 
-/** Where an event is in its stream, and its metadata. */
+/** The place of an event in its stream, and its metadata. */
 export interface EventPlace {
   readonly revision: number;
   readonly metadata: Metadata;
@@ -60,17 +60,20 @@ export interface Loaded<S> {
 }
 
 export interface Handled<S> extends Loaded<S> {
-  /** What was appended, now or before by the same command; empty where there was nothing to do. */
+  /** The events that this command has appended, now or earlier; empty if there was nothing to do. */
   readonly events: readonly DomainEvent[];
 }
 
 const PAGE = 1000;
-/** Attempts of a command that loses races. With four processes on one stream, one command in ten loses six. */
+/** The most attempts of a command that loses races. With four processes on one stream, one command in ten loses six. */
 const MAX_RACES = 20;
-/** Attempts of a command whose answers are lost soon after each append. */
+/** Attempts of a command whose responses are lost soon after each append. */
 const MAX_LOST_ANSWERS = 6;
 
-/** Events for the log: ids from the command, metadata from its context. A loop, as every written event comes through here. */
+/**
+ * Events for the log: ids from the command, metadata from its context. Written as a loop, because it executes for every
+ * written event.
+ */
 export function toNewEvents(
   stream: string,
   events: readonly DomainEvent[],
@@ -133,14 +136,15 @@ export async function loadLast<S, E extends DomainEvent>(
 /**
  * Loads, decides, appends. After a lost race it decides again on the new state, up to a limit, unless the caller gave
  * the revision that it saw. A command that was carried out before (the stream has events with its id) is not decided
- * again: those events are the answer, also after a lost answer or a crash.
+ * again. It returns those events, also after a lost response or a crash.
  *
- * @param options.admit throws where the caller may not do this, or the object does not exist; before the revision check
+ * @param options.admit throws if the caller may not do this, or the object does not exist. Called before the revision
+ *   check
  * @param options.decide from the state to the events; none: there is nothing to do
- * @param options.expectedRevision what the caller saw (`If-Match`)
+ * @param options.expectedRevision the revision that the caller saw (`If-Match`)
  * @param options.isNew the stream's name is fresh: it is not read first. Events found there are a lost race
  * @throws RefusalError what `admit` and `decide` throw, and `REVISION_MISMATCH`
- * @throws EventStoreError `CONFLICT` when every race was lost, and all that the log throws
+ * @throws EventStoreError `CONFLICT` when every race was lost, and all other errors of the log
  */
 export async function handle<S, E extends DomainEvent>(options: {
   readonly store: EventStore;
@@ -167,7 +171,7 @@ export async function handle<S, E extends DomainEvent>(options: {
 /**
  * Looks for the command's events after the log itself repeated the append for its longest waiting time. Appending once
  * more would take as long again.
- * @throws EventStoreError the given error, where the stream lacks them
+ * @throws EventStoreError the given error, if the stream does not have them
  */
 async function findOwn<S, E extends DomainEvent>(
   { store, stream, fold, context }: Parameters<typeof handle<S, E>>[0],
@@ -200,19 +204,23 @@ async function attempt<S, E extends DomainEvent>(
     const result = await store.append(stream, written, loaded.revision);
     return { ...advance(loaded, written, fold, result), events };
   } catch (error) {
-    // After a lost answer, the stream shows whether the append happened.
+    // After a lost response, the stream shows whether the append happened.
     const isLost = error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN';
     if (!isLost && !isConflict(error)) throw error;
     return error.repeated ? findOwn(options, error) : error;
   }
 }
 
-/** By store and stream: the last retry in line. Resolves to the error after which the others give up too. */
+/**
+ * By store and stream, the last retry in the queue. Resolves to the error after which the other waiting calls also give
+ * up.
+ */
 const retries = new WeakMap<EventStore, Map<string, Promise<EventStoreError | null>>>();
 
 /**
- * Commands that lost a race for a stream retry one after the other, so that they don't race each other again. Where one
- * has waited for the log in vain for its longest waiting time, those behind it fail as well, rather than wait in turn.
+ * Commands that lost a race for a stream retry one after the other, so that they don't race each other again. If a call
+ * has waited for the log for its longest waiting time, the calls after it fail as well, rather than wait one after the
+ * other.
  */
 function afterOtherRetries<T>(
   store: EventStore,
@@ -276,7 +284,10 @@ function advance<S, E extends DomainEvent>(
   return { state, revision: result.revision, position: result.position };
 }
 
-/** The revision that a caller saw, or several of which any will do (`If-Match`). An empty list never matches. */
+/**
+ * The revision that a caller saw, or several revisions of which any one is sufficient (`If-Match`). An empty list never
+ * matches.
+ */
 export type SeenRevision = number | readonly number[];
 
 export function isSeen(seen: SeenRevision, revision: number | 'none'): boolean {

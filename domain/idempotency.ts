@@ -11,8 +11,7 @@ export const IDEMPOTENCY_LIFE = 24 * 3_600_000;
  *
  *   none ──CommandReceived──► under way ──CommandAnswered──► answered ──(24 h)──► as none
  *
- * After a crash another process may carry out a command that is under way. What it creates has ids derived from the
- * key, so it is completed, not duplicated.
+ * After a crash, another process may carry out a command that is under way. The created objects have ids derived from the key, so the command is completed, not duplicated.
  */
 export type IdempotencyState =
   | { readonly status: 'none' }
@@ -26,8 +25,9 @@ export type IdempotencyState =
     };
 
 /**
- * A command that was not renewed for this long has lost its process. Carrying it out while that process lives after all
- * duplicates nothing in the log (the ids are the same), but external effects of a tool. Milliseconds.
+ * A command that was not renewed for this long has lost its process. If that process is still alive, carrying the
+ * command out again duplicates nothing in the log, because the ids are the same. It may duplicate external effects of a
+ * tool. Milliseconds.
  */
 const UNDER_WAY_LIFE = 10_000;
 
@@ -57,14 +57,14 @@ export type IdempotencyDecision =
   | {
       readonly kind: 'proceed';
       readonly events: readonly IdempotencyEvent[];
-      /** `began` of the use that continues; null: these events begin a new one. */
+      /** `began` of the use that continues; null: these events begin a new use. */
       readonly began: number | null;
     }
   | { readonly kind: 'replay'; readonly answer: DataOf<'CommandAnswered'> };
 
 /**
- * What to do with a command that carries a key.
- * @param first what this process knows of the first command: still carried out, or failed without an answer
+ * Decides about a command that carries a key.
+ * @param first the state of the first command, as known to this process: still running, or failed without a response
  * @throws RefusalError `STATE_CONFLICT` when the key was used for another command, or the first is still under way
  */
 export function receiveCommand(
@@ -85,7 +85,8 @@ export function receiveCommand(
     throw conflict('this Idempotency-Key was used for another command');
   }
   if (state.answer !== null) return { kind: 'replay', answer: state.answer };
-  // In both directions: after the clock was set back, a future time would keep the key under way for too long.
+  // Compared in both directions, because a future time would keep the key under way for too long
+  // after the clock was set back.
   const lives = Math.abs(now - fromIso(state.received_at)) < UNDER_WAY_LIFE;
   if (first === 'carried-out' || (first === 'unknown' && lives)) {
     throw conflict('the first command with this Idempotency-Key is still under way');

@@ -28,14 +28,14 @@ function endOf(digest: string): string {
   return `${digest.slice(13, 16)}-${variant}${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
 }
 
-/** Digits whose upper two bits mark an id of RFC 9562. */
+/** The digits whose upper two bits mark an id of RFC 9562. */
 const VARIANTS = ['8', '9', 'a', 'b'];
 
 let lastTime = 0;
 let lastCount = 0;
 
 /**
- * A new id that sorts by time (RFC 9562, version 7). Ids of one process ascend within a millisecond too: the 12 bits
+ * A new id that sorts by time (RFC 9562, version 7). Ids of one process also ascend within a millisecond: the 12 bits
  * after the time count up from a random start in the lower half.
  */
 export function newId(now: Instant): string {
@@ -64,7 +64,7 @@ export function timeBasedId(at: Instant, ...parts: readonly string[]): string {
   return `${timePart(at)}-8${endOf(digestOf(parts.join('/')))}`;
 }
 
-/** Where the version of an id is, and the versions that begin with a time. */
+/** The index of the version's digit in an id, and the versions that begin with a time. */
 const VERSION_AT = 14;
 const TIMED_VERSIONS = '78';
 
@@ -106,7 +106,7 @@ export function tokenHash(token: string): string {
   return sha256(token);
 }
 
-/** Of bytes, or of a string in UTF-8, in hexadecimal. */
+/** The SHA-256 of bytes, or of a string in UTF-8, in hexadecimal. */
 export function sha256(text: string | Uint8Array): string {
   return hash('sha256', text, 'hex');
 }

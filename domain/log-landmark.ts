@@ -24,12 +24,13 @@ export interface Memory {
 const eventOf = (name: string): string => `${name} event`;
 
 /**
- * Where to continue from a checkpoint; null where the log does not reach it, or never had the event remembered with it:
- * then it is another log, restored from a backup. Where that event lies before the checkpoint, its position is used:
- * EventStoreDB can't be followed from a position at which no event begins, as in another log. A checkpoint beyond the
- * one that the event was remembered for was moved by an older release: everything in between is done.
+ * The position from which to continue after a checkpoint. null if the log does not reach the checkpoint, or never had
+ * the event remembered with it: then it is another log, restored from a backup. If that event lies before the
+ * checkpoint, its position is used, because EventStoreDB cannot be followed from a position at which no event begins,
+ * as in another log. If the checkpoint is beyond the one for which the event was remembered, an older release moved it,
+ * and all events in between are done.
  *
- * @throws EventStoreError `UNAVAILABLE`; what the memory throws
+ * @throws EventStoreError `UNAVAILABLE`; errors of the memory
  */
 export async function resumePosition(
   memory: Pick<Memory, 'recall'>,
@@ -45,12 +46,12 @@ export async function resumePosition(
 }
 
 /**
- * Remembers the event that identifies the log of a checkpoint: the last one delivered if it is at the checkpoint, else
- * the last of the log up to there. Call it before storing the checkpoint: no checkpoint must be paired with the event of
- * another log.
+ * Remembers the event that identifies the log of a checkpoint: the last event delivered if it is at the checkpoint,
+ * otherwise the last event of the log up to there. Call it before storing the checkpoint, so that no checkpoint is
+ * paired with the event of another log.
  *
  * @param last the last event delivered; null for none yet
- * @throws EventStoreError `UNAVAILABLE`; what the memory throws
+ * @throws EventStoreError `UNAVAILABLE`; errors of the memory
  */
 export async function rememberLandmark(
   memory: Pick<Memory, 'remember'>,

@@ -1,17 +1,20 @@
 import type { EncodedEvent, ExpectedRevision, RawEvent } from './event-store.ts';
 
-/** What export, import and backup ask of an engine. Events are moved as strings: not validated, upcast or rewritten. */
+/**
+ * The operations of an engine that export, import and backup need. Events are moved as strings, without validation,
+ * upcasting or rewriting.
+ */
 export interface LogTransfer {
   /** The engine's name in manifests. */
   readonly engine: LogEngine;
 
-  /** How many concurrent appends pay off; 1 where one commit takes them all in order. */
+  /** The most concurrent appends that are worthwhile; 1 if one commit takes all of them in order. */
   readonly sideBySide: number;
 
   /**
    * The present log in order, in parts; later appends are left out. Includes truncated and deleted streams as far as
    * the engine knows them.
-   * @param wanted default: everything
+   * @param wanted default: all events
    * @throws EventStoreError `UNAVAILABLE`
    */
   contents(wanted?: WantedEvents): AsyncIterable<LogPart>;
@@ -35,7 +38,7 @@ export interface LogTransfer {
 export const logEngines = ['embedded', 'eventstoredb'] as const;
 export type LogEngine = (typeof logEngines)[number];
 
-/** A filter. An engine applies it where that saves work, and may return other events too. */
+/** A filter. An engine applies it if that saves work, and may return other events too. */
 export interface WantedEvents {
   readonly types?: readonly string[] | undefined;
   /** The part of a stream's name before the first `-`. */
@@ -45,7 +48,7 @@ export interface WantedEvents {
 /** A part of a log. */
 export interface LogPart {
   readonly events: readonly RawEvent[];
-  /** Events read for it, including those that were filtered out. */
+  /** The number of events read for this part, including those that were filtered out. */
   readonly read: number;
   readonly truncations: readonly Truncation[];
   /** How much of the log has been read with this part, 0 to 1. */

@@ -1,6 +1,6 @@
 /**
- * Does the same with each item, in batches of `atATime`. Rejects with the first error, after its batch has ended: a
- * retry meets no work in progress.
+ * Maps each item, in batches of `atATime`. Rejects with the first error after its batch has ended, so that a retry
+ * meets no work in progress.
  * @returns the results, in the order of the items
  */
 export async function mapInBatches<T, R>(

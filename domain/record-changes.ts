@@ -3,14 +3,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from './json.ts';
 /** One difference between two states of a record, at a dotted path such as `payload.pipeline.0.with.text`. */
 export interface Change {
   readonly path: string;
-  /** Null where there was nothing. */
+  /** null if there was no value. */
   readonly before: JsonValue;
-  /** Null where nothing is left. */
+  /** null if there is no value any more. */
   readonly after: JsonValue;
 }
 
 /**
- * What differs between two states of a record, in the order of their fields. Objects are compared field by field and
+ * The differences between two states of a record, in the order of their fields. Objects are compared field by field and
  * lists of objects element by element, so that a change deep in a pipeline names its place. A record that was created
  * or deleted (null) differs in each field that is set.
  */

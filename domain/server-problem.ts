@@ -1,6 +1,6 @@
 /** Why a server cannot be used, as health checks, `svc doctor` and the field `cause` of log lines name it. */
 export const serverProblemKinds = [
-  /** Unknown user or wrong password, or no user where one is needed. */
+  /** Unknown user, wrong password, or no user although the server requires one. */
   'user_rejected',
   /** The user lacks a right. */
   'rights_missing',
@@ -10,19 +10,19 @@ export const serverProblemKinds = [
   'certificate_expired',
   /** The server's certificate is for other host names. */
   'certificate_other_host',
-  /** TLS is configured, and the server's port does not offer it. */
+  /** TLS is configured, but the server's port does not offer it. */
   'tls_not_offered',
-  /** The server's port requires TLS, and it is not configured. */
+  /** The server's port requires TLS, but TLS is not configured. */
   'tls_required',
   /** Nothing listens on the port. */
   'connection_refused',
   /** The host name cannot be resolved. */
   'name_unknown',
-  /** The server answers, and its replica set has no primary. */
+  /** The server responds, but its replica set has no primary. */
   'no_primary',
-  /** The server answers, and its cluster has no leader. */
+  /** The server responds, but its cluster has no leader. */
   'no_leader',
-  /** No answer, for another reason. */
+  /** The server does not respond, for another reason. */
   'no_answer',
 ] as const;
 export type ServerProblemKind = (typeof serverProblemKinds)[number];
@@ -38,17 +38,17 @@ const lastingKinds: ReadonlySet<ServerProblemKind> = new Set([
   'tls_required',
 ]);
 
-/** A server cannot be used. In the `cause` chain of the stores' errors, see {@link serverProblemOf}. */
-export class ServerProblem extends Error {
+/** A server cannot be used. It is in the `cause` chain of the stores' errors; see {@link serverProblemOf}. */
+export class UnusableServerError extends Error {
   readonly kind: ServerProblemKind;
   /** The server's name and its hosts. */
   readonly server: string;
   /** Like the message, without the name of the user; for readers without credentials. */
   readonly summary: string;
-  /** What to do, in one sentence without a full stop. */
+  /** The remedy, in one sentence without a full stop. */
   readonly remedy: string;
 
-  /** @param of.message what cannot be used and why, in one sentence without a full stop */
+  /** @param of.message the server that cannot be used and the reason, in one sentence without a full stop */
   constructor(of: {
     readonly kind: ServerProblemKind;
     readonly server: string;
@@ -58,7 +58,7 @@ export class ServerProblem extends Error {
     readonly cause?: unknown;
   }) {
     super(of.message, of.cause === undefined ? undefined : { cause: of.cause });
-    this.name = 'ServerProblem';
+    this.name = 'UnusableServerError';
     this.kind = of.kind;
     this.server = of.server;
     this.summary = of.summary;
@@ -71,10 +71,10 @@ export class ServerProblem extends Error {
   }
 }
 
-/** The server's problem that an error is due to; null if it is due to something else, or the reason is not known. */
-export function serverProblemOf(error: unknown): ServerProblem | null {
+/** The server's problem that caused an error; null if there is another cause or it is unknown. */
+export function serverProblemOf(error: unknown): UnusableServerError | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof ServerProblem) return cause;
+    if (cause instanceof UnusableServerError) return cause;
   }
   return null;
 }

@@ -1,4 +1,4 @@
-/** One of several shares of a log's streams: each stream is in exactly one, with all its events. */
+/** One of several shares of a log's streams. Each stream is in exactly one share, with all its events. */
 export interface StreamShare {
   /** From 0. */
   readonly index: number;

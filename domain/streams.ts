@@ -11,7 +11,7 @@ export const streams = {
       : `agentname-${nameBasedId('agent name', namespace, name)}`,
   admins: (): string => 'admins',
   session: (id: string): string => `session-${id}`,
-  /** A person, by what the identity provider calls it. */
+  /** A person, by the identity provider's id. */
   person: (issuer: string, subject: string): string =>
     `person-${nameBasedId('person', issuer, subject)}`,
   apiKey: (id: string): string => `apikey-${id}`,
@@ -30,7 +30,7 @@ export const streams = {
   key: (kind: string, owner: string, key: string): string =>
     `key-${nameBasedId('key', kind, owner, key)}`,
   topic: (namespace: string, topic: string): string => `topic-${placedName(namespace, topic)}`,
-  /** The payload of a publication, for the runs that it triggers. */
+  /** The payload of a published event, for the runs that it triggers. */
   payload: (eventId: string): string => `payload-${eventId}`,
   namespace: (name: string): string => `namespace-${name}`,
   operations: (): string => 'operations',
@@ -67,14 +67,14 @@ export function idOf(stream: string): string {
 }
 
 /**
- * The name of a topic, or of an extension's stream, in the log: outside `default` with its namespace. No topic has a `~`,
- * so that no name of `default` is that of another namespace.
+ * The name of a topic, or of an extension's stream, in the log: outside `default` with its namespace. No topic has a
+ * `~`, so names of `default` and of other namespaces never collide.
  */
 export function placedName(namespace: string, name: string): string {
   return namespace === DEFAULT_NAMESPACE ? name : `~${namespace}~${name}`;
 }
 
-/** Where a topic's stream belongs: `topic-~<namespace>~<topic>`, in `default` `topic-<topic>`. */
+/** The namespace and topic of a stream: `topic-~<namespace>~<topic>`, in `default` `topic-<topic>`. */
 export function topicIn(stream: string): { readonly namespace: string; readonly topic: string } {
   const id = idOf(stream);
   if (!id.startsWith('~')) return { namespace: DEFAULT_NAMESPACE, topic: id };

@@ -6,7 +6,7 @@ import {
   type NewEvent,
 } from './event-store.ts';
 
-/** Appends events; null where the stream is not at the expected revision. @throws EventStoreError other errors */
+/** Appends events; null if the stream is not at the expected revision. @throws EventStoreError other errors */
 export async function tryAppend(
   store: EventStore,
   stream: string,

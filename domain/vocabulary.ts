@@ -3,6 +3,10 @@
 export const taskStatuses = ['active', 'paused', 'canceled'] as const;
 export type TaskStatus = (typeof taskStatuses)[number];
 
+/** The orders of a list of tasks. */
+export const taskOrders = ['created', 'title', 'next', 'owner', 'p95', 'health'] as const;
+export type TaskOrder = (typeof taskOrders)[number];
+
 export const scheduleKinds = ['cron', 'rrule', 'once', 'event'] as const;
 export type ScheduleKind = (typeof scheduleKinds)[number];
 
@@ -26,7 +30,7 @@ export const runStates = [
 ] as const;
 export type RunState = (typeof runStates)[number];
 
-/** States of a run's steps. `reused`: its end was taken over from the run that this one retries. */
+/** States of a run's steps. `reused`: the result comes from the run that this one retries. */
 export const stepStates = [
   'pending',
   'running',
@@ -41,7 +45,7 @@ export type StepState = (typeof stepStates)[number];
 export const runTriggers = ['schedule', 'manual', 'event', 'backfill'] as const;
 export type RunTrigger = (typeof runTriggers)[number];
 
-/** Where a retry of a failed run begins: at the failed step, with the earlier results, or at the start. */
+/** The place at which a retry of a failed run begins: at the failed step, with the earlier results, or at the start. */
 export const retryStarts = ['failed_step', 'start'] as const;
 export type RetryStart = (typeof retryStarts)[number];
 
@@ -71,11 +75,11 @@ export type UnfinishedRunState = (typeof unfinishedRunStates)[number];
 /** The states of a run that has ended. */
 export const endedRunStates: readonly RunState[] = ['succeeded', 'failed', 'canceled', 'skipped'];
 
-/** What a suspended step waits for. */
+/** The conditions for which a suspended step can wait. */
 export const waitKinds = ['timer', 'event', 'approval', 'run', 'callback', 'job'] as const;
 export type WaitKind = (typeof waitKinds)[number];
 
-/** What keeps a run from going on: orders, its time, limits, or what its steps wait for. */
+/** The obstacles that prevent a run from continuing: orders, its start time, limits, or the waits of its steps. */
 export const obstacleKinds = [
   'hold',
   'agent',
@@ -90,11 +94,14 @@ export const obstacleKinds = [
 ] as const;
 export type ObstacleKind = (typeof obstacleKinds)[number];
 
-/** What ended a wait. `stopped`: its run has ended, or another step of its group has failed. */
+/** The causes of the end of a wait. `stopped`: its run has ended, or another step of its group has failed. */
 export const resumedBy = [...waitKinds, 'timeout', 'stopped'] as const;
 export type ResumedBy = (typeof resumedBy)[number];
 
-/** An approval nobody decided in time is `expired`, whatever then became of its step; `canceled`: its run ended before. */
+/**
+ * `expired`: nobody decided the approval in time, regardless of the later result of its step. `canceled`: its run ended
+ * first.
+ */
 export const approvalStates = ['pending', 'approved', 'rejected', 'expired', 'canceled'] as const;
 export type ApprovalState = (typeof approvalStates)[number];
 
@@ -102,15 +109,15 @@ export type ApprovalState = (typeof approvalStates)[number];
 export const rebuildSwitches = ['auto', 'manual'] as const;
 export type RebuildSwitch = (typeof rebuildSwitches)[number];
 
-/** What becomes of a parked key: its event is folded again, or skipped. */
+/** The orders for a parked key: its event is folded again, or skipped. */
 export const parkedOrders = ['retry', 'skip'] as const;
 export type ParkedOrder = (typeof parkedOrders)[number];
 
-/** What retention removes from the log, each kind at an age of its own. */
+/** The kinds of records that retention removes from the log, each at its own age. */
 export const retainedKinds = ['runs', 'deliveries', 'sessions', 'refusals', 'requests'] as const;
 export type RetainedKind = (typeof retainedKinds)[number];
 
-/** All that retention removes: the payload of an event goes with the last of its runs. */
+/** All kinds of records that retention removes. The payload of an event is removed with the last of its runs. */
 export const removedKinds = [...retainedKinds, 'payloads'] as const;
 export type RemovedKind = (typeof removedKinds)[number];
 
@@ -118,7 +125,7 @@ export type RemovedKind = (typeof removedKinds)[number];
 export const replayEnds = ['asked', 'expired'] as const;
 export type ReplayEnd = (typeof replayEnds)[number];
 
-/** What an agent's webhook is notified of. */
+/** The kinds of events of which an agent's webhook is notified. */
 export const webhookTypes = ['run.succeeded', 'run.failed', 'task.paused', 'webhook.test'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
@@ -132,14 +139,14 @@ export type WebhookStateName = (typeof webhookStates)[number];
 export const webhookEnds = ['expired', 'gone', 'refused', 'no_url'] as const;
 export type WebhookEnd = (typeof webhookEnds)[number];
 
-/** Why a worker gets no more jobs: on request, or because it was not heard of for a day. */
+/** Why a worker gets no more jobs: on request, or because it was silent for a day. */
 export const workerEnds = ['drained', 'silent'] as const;
 export type WorkerEnd = (typeof workerEnds)[number];
 
 export const workerStates = ['active', ...workerEnds] as const;
 export type WorkerState = (typeof workerStates)[number];
 
-/** What becomes of the runs of an agent that is disabled: started ones finish, or all are canceled. */
+/** The choices for the runs of a disabled agent: started runs finish, or all runs are canceled. */
 export const disabledRuns = ['finish', 'cancel'] as const;
 export type DisabledRuns = (typeof disabledRuns)[number];
 
@@ -155,11 +162,11 @@ export type PauseCause = (typeof pauseCauses)[number];
 export const auditOutcomes = ['done', 'failed', 'refused'] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
-/** What a run can cause, and what is rejected where its chain is too long. */
+/** The effects that a run can cause. They are rejected if its chain is too long. */
 export const causedKinds = ['run', 'event'] as const;
 export type CausedKind = (typeof causedKinds)[number];
 
-/** The limits and quotas that keep one agent, namespace or address from taking all. */
+/** The limits and quotas that prevent one agent, namespace or address from using all resources. */
 export const sharedLimits = [
   'address',
   'unauthenticated',

@@ -169,7 +169,7 @@ export interface ExtensionSocket {
   readonly signal: AbortSignal;
   /**
    * Sends a message as JSON.
-   * @returns false if it was dropped, as the client is gone or has too much unread
+   * @returns false if it was dropped, because the client has disconnected or has too much unread data
    * @throws TypeError for a message that is not JSON
    */
   send(message: unknown): boolean;
@@ -192,7 +192,7 @@ export interface ToolAccess {
    * @throws Error if the name is taken or malformed, or the schema is invalid
    */
   registerTool(name: string, func: ToolFunction, schema: object): void;
-  /** All tools by name: of the service, of extensions, and of workers in the namespace of an agent that is served. */
+  /** All tools by name: the service's, those of extensions, and those of workers in a served agent's namespace. */
   listTools(options?: { readonly actAs?: string }): readonly ToolView[];
   /** @param name the full name @param options as of {@link listTools} */
   getTool(name: string, options?: { readonly actAs?: string }): ToolView | undefined;
@@ -241,7 +241,7 @@ export interface ToolView {
    *   or its own
    * @param options.onBehalfOf the request being answered, for the audit
    * @throws ExtensionError `bad_request` for arguments that do not match the schema, `forbidden` for any other agent;
-   *   whatever the tool throws
+   *   the errors of the tool itself
    */
   call(
     args: unknown,
@@ -268,7 +268,7 @@ export interface EventAccess {
    * EVENTS_SUB: calls a handler for each event of the matching topics of `default`, one at a time and in order, in one
    * process at a time. The first subscription starts with the next event; after a restart, it continues after the last
    * handled event. After a crash, an event may arrive again. If the handler throws, the event is delivered up to five
-   * times in all. A handler that takes over `SVC_EXTENSION_SECONDS` is not interrupted, but listed in the status.
+   * times in all. A handler that runs longer than `SVC_EXTENSION_SECONDS` is not interrupted; the status lists it.
    * @param pattern segments are separated by dots; `*` matches one segment, `#` any number. One handler per pattern
    * @throws ExtensionError `bad_request` for an invalid pattern; Error if already subscribed
    */
@@ -299,11 +299,11 @@ export interface StreamAccess {
    * EVENTS_PUB: appends an entry.
    * @param stream 1 to 200 characters of `A–Z a–z 0–9 _ . : / -`
    * @param data any JSON, at most 256 KiB
-   * @param source the agent of the entry, in whose namespace the stream is: one whose request, WebSocket or step the
-   *   extension is serving, or its own
+   * @param source the agent of the entry: the extension's own, or one whose request, WebSocket or step it is serving.
+   *   The stream is in that agent's namespace
    * @param options.onBehalfOf the request being answered: the log and the audit show its address, id and reason
-   * @throws ExtensionError `bad_request` as {@link EventAccess.publish}, `payload_too_large`, `forbidden` for any
-   *   other agent
+   * @throws ExtensionError `bad_request` as {@link EventAccess.publish}, `payload_too_large`, `forbidden` for any other
+   *   agent
    */
   append(
     stream: string,
@@ -315,7 +315,7 @@ export interface StreamAccess {
    * EVENTS_SUB: follows a stream without gaps until the signal is aborted. The start is fixed when the promise
    * resolves.
    * @param options.after id of an entry to start after, or `start` for the first entry. Default: the next new entry
-   * @param options.actAs the agent in whose namespace the stream is, as `source` of `append`. Default: its own
+   * @param options.actAs selects the stream's namespace, as `source` of `append`. Default: the extension's own
    * @throws ExtensionError `bad_request` if `after` is not the id of an entry, `forbidden` for any other agent
    */
   follow(
@@ -335,8 +335,8 @@ export interface StreamEntry {
 
 export interface BackgroundAccess {
   /**
-   * Starts work that runs in one process at a time; other processes wait. If it throws, it restarts after a pause
-   * that grows up to a minute. It is done when it returns.
+   * Starts work that runs in one process at a time; other processes wait. If it throws, it restarts after a pause that
+   * grows up to a minute. The work is done when it returns.
    * @param work gets a signal that is aborted when it should stop
    * @throws Error if a task of this name is waiting or running. A stopped task that still runs delays the new one
    */

@@ -1,5 +1,5 @@
 import { EventStoreError, type EventStoreErrorCode } from '../domain/event-store.ts';
-import { serverProblemOf, type ServerProblem } from '../domain/server-problem.ts';
+import { serverProblemOf, type UnusableServerError } from '../domain/server-problem.ts';
 import { ReadModelError } from '../projections/read-model.ts';
 import { CoordinationError } from '../scheduler/coordination.ts';
 import type { Failures, Log, LogFields } from './telemetry.ts';
@@ -7,44 +7,47 @@ import type { Failures, Log, LogFields } from './telemetry.ts';
 /** Milliseconds between two lines about one cause. */
 const INTERVAL = 60_000;
 
-/** Milliseconds without a failure after which a cause counts as new. Nobody tried what had failed. */
+/**
+ * After this many milliseconds without a failure or success, nobody is retrying, and the next failure counts as a new
+ * cause.
+ */
 const FORGOTTEN_AFTER = 15 * 60_000;
 
 /** Errors of the log that no retry can solve. */
 const permanentCodes: ReadonlySet<EventStoreErrorCode> = new Set(['NEWER_SCHEMA', 'CORRUPT_EVENT']);
 
-/** Why something fails, as its lines show it. */
+/** Why something fails, as logged. */
 interface Cause {
   readonly key: string;
   readonly level: 'warn' | 'error';
   readonly message: string;
-  /** The message of the line when it is over. */
+  /** The message that reports its end. */
   readonly over: string;
   readonly fields: LogFields;
 }
 
-/** A cause with its failures. Times are steady, in milliseconds. */
+/** A cause with its failures. Times are in milliseconds of a monotonic clock. */
 interface Trouble extends Cause {
-  /** The work that fails by it. Empty for a server's problem, which its adapter ends. */
+  /** The work that fails because of it. Empty for a server's problem, whose end its adapter reports. */
   readonly works: Set<string>;
   isOver: boolean;
   since: number;
   lastAt: number;
   /** Failures since it began, and since the last line. */
   times: number;
-  untold: number;
-  /** When the last line about it was written, and whether none has said since that it is over. */
-  toldAt: number;
-  isTold: boolean;
+  unreported: number;
+  /** When the last line about it was written, and whether its end is still to be logged. */
+  reportedAt: number;
+  isReported: boolean;
 }
 
-/** The causes by which work of this process fails, and their lines: see {@link Failures}. */
+/** Logs why work of this process fails, by cause: see {@link Failures}. */
 export class FailureLog implements Failures {
   readonly #log: Log;
   readonly #now: () => number;
   readonly #troubles = new Map<string, Trouble>();
 
-  /** @param now steady milliseconds */
+  /** @param now milliseconds of a monotonic clock */
   constructor(log: Log, now: () => number = () => performance.now()) {
     this.#log = log;
     this.#now = now;
@@ -55,7 +58,7 @@ export class FailureLog implements Failures {
     const problem = serverProblemOf(error);
     if (problem !== null) {
       const known = this.#troubles.get(causeOfProblem(problem).key);
-      // Its adapter reports it, once it knows the reason for sure.
+      // The server's adapter reports the problem once the reason is certain.
       if (known?.isOver === false) this.#note(known);
       return;
     }
@@ -66,22 +69,22 @@ export class FailureLog implements Failures {
   worked(work: string): void {
     for (const trouble of this.#troubles.values()) {
       if (!trouble.works.has(work)) continue;
-      // If other work still fails, the cause begins again.
+      // If other work still fails, the cause starts again.
       trouble.works.clear();
       this.#end(trouble);
     }
   }
 
-  unusable(problem: ServerProblem, former?: ServerProblem): void {
+  unusable(problem: UnusableServerError, former?: UnusableServerError): void {
     const replaced = former && this.#troubles.get(causeOfProblem(former).key);
     if (replaced !== undefined) {
       replaced.isOver = true;
-      replaced.isTold = false;
+      replaced.isReported = false;
     }
     this.#note(causeOfProblem(problem));
   }
 
-  usable(problem: ServerProblem): void {
+  usable(problem: UnusableServerError): void {
     const trouble = this.#troubles.get(causeOfProblem(problem).key);
     if (trouble !== undefined && !trouble.isOver) this.#end(trouble);
   }
@@ -94,27 +97,27 @@ export class FailureLog implements Failures {
       trouble.isOver = false;
       trouble.since = now;
       trouble.times = 0;
-      trouble.untold = 0;
+      trouble.unreported = 0;
     }
     trouble.times += 1;
-    trouble.untold += 1;
+    trouble.unreported += 1;
     trouble.lastAt = now;
-    if (now - trouble.toldAt < INTERVAL) return trouble;
-    const { level, message, times, untold } = trouble;
+    if (now - trouble.reportedAt < INTERVAL) return trouble;
+    const { level, message, times, unreported } = trouble;
     const seconds = Math.round((now - trouble.since) / 1000);
-    const more = times === 1 ? {} : { times: untold, seconds };
+    const more = times === 1 ? {} : { times: unreported, seconds };
     this.#log[level](message, { ...cause.fields, ...more });
-    trouble.toldAt = now;
-    trouble.isTold = true;
-    trouble.untold = 0;
+    trouble.reportedAt = now;
+    trouble.isReported = true;
+    trouble.unreported = 0;
     return trouble;
   }
 
   #begin(cause: Cause): Trouble {
     const now = this.#now();
-    // Kept for a while, so that a cause which comes and goes has no more lines than one that stays.
-    for (const [key, { isOver, toldAt }] of this.#troubles) {
-      if (isOver && now - toldAt >= INTERVAL) this.#troubles.delete(key);
+    // Kept for a while, so that a cause which comes and goes writes no more lines than a lasting one.
+    for (const [key, { isOver, reportedAt }] of this.#troubles) {
+      if (isOver && now - reportedAt >= INTERVAL) this.#troubles.delete(key);
     }
     const trouble: Trouble = {
       ...cause,
@@ -123,9 +126,9 @@ export class FailureLog implements Failures {
       since: now,
       lastAt: now,
       times: 0,
-      untold: 0,
-      toldAt: Number.NEGATIVE_INFINITY,
-      isTold: false,
+      unreported: 0,
+      reportedAt: Number.NEGATIVE_INFINITY,
+      isReported: false,
     };
     this.#troubles.set(cause.key, trouble);
     return trouble;
@@ -133,18 +136,18 @@ export class FailureLog implements Failures {
 
   #end(trouble: Trouble): void {
     trouble.isOver = true;
-    if (!trouble.isTold) return;
-    trouble.isTold = false;
+    if (!trouble.isReported) return;
+    trouble.isReported = false;
     const { over, times, since } = trouble;
     const seconds = Math.round((this.#now() - since) / 1000);
     this.#log.info(over, { times, seconds });
   }
 }
 
-function causeOfProblem(problem: ServerProblem): Cause {
+function causeOfProblem(problem: UnusableServerError): Cause {
   const { kind, server, message, remedy, lasting } = problem;
   return {
-    // The words of a failed connection differ from call to call.
+    // The messages of failed connections differ between calls.
     key: `${server} ${kind} ${kind === 'rights_missing' ? message : ''}`,
     level: lasting ? 'error' : 'warn',
     message: `${message}. ${remedy.charAt(0).toUpperCase()}${remedy.slice(1)}`,
@@ -177,7 +180,7 @@ function causeOf(work: string, error: unknown, fields: LogFields): Cause {
   };
 }
 
-/** The store that an error says is unavailable: a cause of its own, whatever failed by it. */
+/** The store that is unavailable according to an error. All work that fails because of it has this one cause. */
 function unavailableStoreOf(error: unknown): string | null {
   if (error instanceof EventStoreError) {
     return error.code === 'UNAVAILABLE' || error.code === 'OUTCOME_UNKNOWN' ? 'event log' : null;

@@ -16,8 +16,8 @@ export interface ProjectionState {
 }
 
 /**
- * A lagging projection is unhealthy only if it makes no progress. One that is catching up, or being built, needs time and
- * not a restart. Lag, parked documents and a missing projector degrade.
+ * A lagging projection is unhealthy only if it makes no progress. A projection that is catching up, or being built,
+ * needs time and not a restart. Lag, parked documents and a missing projector make it degraded.
  *
  * @param led whether a process leads the projection
  */
@@ -65,12 +65,23 @@ export interface AuditState {
   readonly kinds: Readonly<Record<string, number>>;
 }
 
+/** An order that put the service on hold. */
+export interface HoldShown {
+  readonly reason: string;
+  /** An agent's id. */
+  readonly by: string;
+  /** The agent's name; null if there is no agent. */
+  readonly by_name: string | null;
+  /** ISO 8601. */
+  readonly since: string;
+}
+
 /** The state of the scheduler. */
 export interface SchedulerState {
   /** Whether a process leads the scheduling. */
   readonly led: boolean;
   /** The hold in force. Default: null. */
-  readonly hold?: { readonly reason: string; readonly by: string; readonly since: string } | null;
+  readonly hold?: HoldShown | null;
   /** Active tasks that are past their grace without a fire or a recorded reason, with some names. */
   readonly overdue: { readonly count: number; readonly names: readonly string[] };
   /** The scheduler's audit; null before its first pass. */
@@ -87,8 +98,8 @@ const AUDIT_LIMIT = 5 * 60_000;
 const QUEUES_SHOWN = 60 * 60_000;
 
 /**
- * An overdue task without a recorded reason makes the service unhealthy: this must never happen. Findings that the audit
- * cannot repair, and an audit that does not complete, degrade. Repaired findings are only shown.
+ * An overdue task without a recorded reason makes the service unhealthy: this must never happen. Findings that the
+ * audit cannot repair, and an audit that does not complete, make it degraded. Repaired findings are only shown.
  */
 export function schedulerCheck(state: SchedulerState): HealthCheck {
   const { led, hold = null, overdue, audit, now } = state;
@@ -110,7 +121,10 @@ export function schedulerCheck(state: SchedulerState): HealthCheck {
     return check('unhealthy', `${many} overdue with no reason recorded: ${some}`);
   }
   if (hold !== null) {
-    return check('degraded', `on hold since ${hold.since}, by ${hold.by}: ${hold.reason}`);
+    return check(
+      'degraded',
+      `on hold since ${hold.since}, by ${hold.by_name ?? hold.by}: ${hold.reason}`,
+    );
   }
   if (!led) return check('degraded', 'no process is scheduling');
   if (audit === null) return check('healthy', 'at work');
@@ -170,12 +184,16 @@ export interface SlotShortageState {
 const SHORTAGE_LIMIT = 60_000;
 
 /**
- * Without a live worker, the service is unhealthy if runs wait and degraded otherwise. A long shortage of slots degrades,
- * and names the tasks that hold the slots.
+ * Without a live worker, the service is unhealthy if runs wait and degraded otherwise. A long shortage of slots makes
+ * it degraded, and the report names the tasks that hold the slots.
  */
 export function workersCheck({ alive, waiting, shortage = null, now }: WorkersState): HealthCheck {
   const check = (status: HealthStatus, message: string, more: JsonObject = {}): HealthCheck => ({
-    ...{ name: 'workers', status, message, alive, waiting },
+    name: 'workers',
+    status,
+    message,
+    alive,
+    waiting,
     ...more,
   });
   if (alive === 0) {

@@ -1,6 +1,6 @@
 import { toIso, type Instant } from '../domain/clock.ts';
 import type { JsonValue } from '../domain/json.ts';
-import { serverProblemOf, type ServerProblem } from '../domain/server-problem.ts';
+import { serverProblemOf, type UnusableServerError } from '../domain/server-problem.ts';
 import { redactedText } from './redaction.ts';
 
 /** From good to bad. A report has the status of its worst check. */
@@ -111,8 +111,10 @@ export async function pingCheck(name: CheckName, ping: () => Promise<void>): Pro
   }
 }
 
-/** The check of a server that cannot be used. It says whether the cause can end by itself, and leaves out the user's name. */
-function problemCheck(name: CheckName, problem: ServerProblem): HealthCheck {
+/**
+ * The check of a server that cannot be used. It says whether the problem can end by itself, and omits the user's name.
+ */
+function problemCheck(name: CheckName, problem: UnusableServerError): HealthCheck {
   const { kind, summary, remedy, lasting } = problem;
   const outlook = lasting ? 'this does not recover by itself; ' : '';
   return {

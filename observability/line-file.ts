@@ -7,7 +7,7 @@ const MAX_WAITING_BYTES = 1 << 20;
 /** Milliseconds before a full pipe is tried again. */
 const RETRY_DELAY = 20;
 
-/** After so many failed tries, the reader counts as stopped and is no longer waited for. */
+/** After this many failed tries, the reader counts as stopped, and this no longer waits for it. */
 const MAX_TRIES = 50;
 
 /**

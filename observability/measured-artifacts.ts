@@ -2,7 +2,7 @@ import { ArtifactError, type ArtifactStore } from '../domain/artifacts/artifact-
 import { decorate } from '../domain/decorate.ts';
 import type { Telemetry } from './telemetry.ts';
 
-/** A store of artifacts whose writes, removals and failures are counted. */
+/** Wraps an artifact store and counts its writes, removals and failures. */
 export function measuredArtifacts(store: ArtifactStore, telemetry: Telemetry): ArtifactStore {
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     try {

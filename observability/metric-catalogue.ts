@@ -116,7 +116,7 @@ export const counters = {
     labels: [],
   },
   limit_refusals_total: {
-    help: 'Requests and connections that were refused because of a limit or a quota, by which.',
+    help: 'Requests and connections that were refused, by the limit or quota.',
     labels: ['limit'],
   },
   webhook_deliveries_total: {
@@ -294,7 +294,7 @@ export const gauges = {
   },
   runs_waiting: { help: 'Due runs that no worker has taken.', labels: [] },
   waits_open: {
-    help: 'Steps that wait, by what they wait for; only in the process that leads the waits.',
+    help: 'Waiting steps, by what they wait for; only in the process that leads the waits.',
     labels: ['kind'],
   },
   wait_oldest_seconds: {
@@ -306,7 +306,7 @@ export const gauges = {
     labels: [],
   },
   jobs_unserved: {
-    help: 'Jobs that no such worker can get, by tool and labels; only in the process that leads the waits.',
+    help: 'Jobs that none of these workers can get, by tool and labels; only in the process that leads the waits.',
     labels: [],
   },
   webhooks_waiting: {

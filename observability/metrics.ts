@@ -6,7 +6,7 @@ import {
   type GaugeName,
   type MetricDefinition,
 } from './metric-catalogue.ts';
-import type { Labels } from './telemetry.ts';
+import { silent, type Failures, type Labels } from './telemetry.ts';
 
 /**
  * Interval of measuring the event loop's delay. Milliseconds. The default of 10 would wake an idle process a hundred times
@@ -23,6 +23,8 @@ export interface Reading {
 export interface MetricsOptions {
   /** Called with the problem when an unknown metric or label is used. */
   readonly misuse: (message: string) => void;
+  /** Reports gauges that cannot be read. Default: nobody learns of it. */
+  readonly failures?: Pick<Failures, 'failed' | 'worked'>;
   /** Whether Node's own metrics are included. Default: true. */
   readonly ofNode?: boolean;
 }
@@ -35,9 +37,11 @@ export class Metrics {
   readonly #counters = new Map<string, Counter>();
   readonly #histograms = new Map<string, Histogram>();
   readonly #misuse: (message: string) => void;
+  readonly #failures: Pick<Failures, 'failed' | 'worked'>;
 
   constructor(options: MetricsOptions) {
     this.#misuse = options.misuse;
+    this.#failures = options.failures ?? silent.failures;
     this.contentType = this.#registry.contentType;
     const registers = [this.#registry];
     if (options.ofNode !== false) {
@@ -87,7 +91,8 @@ export class Metrics {
    */
   gauge(name: GaugeName, read: () => readonly Reading[] | Promise<readonly Reading[]>): void {
     const { help, labels } = gauges[name];
-    const misuse = this.#misuse;
+    const failures = this.#failures;
+    const failure = `could not read the gauge ${name}; retrying when metrics are read again`;
     const gauge: Gauge = new Gauge({
       name,
       help,
@@ -98,11 +103,12 @@ export class Metrics {
           const readings = await read();
           gauge.reset();
           for (const reading of readings) gauge.set({ ...reading.labels }, reading.value);
+          failures.worked(failure);
         } catch (error) {
           gauge.reset();
           // A reset gauge without labels reads as 0.
           if (labels.length === 0) gauge.remove();
-          misuse(`could not read the gauge ${name}: ${String(error)}`);
+          failures.failed(failure, error);
         }
       },
     });

@@ -23,9 +23,18 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
   type Sampler,
+  type SpanExporter,
 } from '@opentelemetry/sdk-trace';
 import { redactedText } from './redaction.ts';
-import type { Log, Span, SpanAttributes, SpanOptions, Traces } from './telemetry.ts';
+import type {
+  Failures,
+  Log,
+  Span,
+  SpanAttributes,
+  SpanOptions,
+  Telemetry,
+  Traces,
+} from './telemetry.ts';
 import type { TraceSettings } from './trace-settings.ts';
 
 // A large dependency, loaded only with traces on.
@@ -39,8 +48,14 @@ export interface ProcessTraces extends Traces {
 /** How long an ending process waits for the collector. Milliseconds. */
 const CLOSING = 3_000;
 
-/** Interval for logging the same problem again: an unreachable collector fails every batch. Milliseconds. */
-const SILENCE = 60_000;
+/** The message that reports failed exports. */
+const NOT_SENT = 'could not send traces';
+
+/** Maximum number of OpenTelemetry's warnings that have lines of their own. Some quote the names of attributes. */
+const MAX_WARNINGS = 50;
+
+/** The code of a successful export, as in `ExportResultCode` of OpenTelemetry's core. */
+const EXPORTED = 0;
 
 /** Maximum length of a span's status message. Characters. */
 const MAX_MESSAGE_LENGTH = 500;
@@ -62,10 +77,13 @@ const kinds = {
  */
 export function createTraces(
   settings: TraceSettings,
-  options: { readonly version: string; readonly log: Log },
+  options: { readonly version: string } & Pick<Telemetry, 'log' | 'failures'>,
 ): ProcessTraces {
-  const { version, log } = options;
-  diag.setLogger(complaints(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const { version, log, failures } = options;
+  diag.setLogger(complaints(failures), {
+    logLevel: DiagLogLevel.WARN,
+    suppressOverrideMessage: true,
+  });
   const own = resourceFromAttributes({
     'service.name': NAME,
     'service.version': version,
@@ -79,7 +97,7 @@ export function createTraces(
     spanLimits: { attributeValueLengthLimit: 4_096 },
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: new OTLPTraceExporter(),
+        exporter: reportingSuccess(new OTLPTraceExporter(), failures),
         scheduledDelayMillis: settings.delay,
         exportTimeoutMillis: settings.timeout,
         maxQueueSize: settings.queue,
@@ -208,33 +226,64 @@ function rootSampler(name: string, ratio: number): Sampler {
   return name === 'always_off' ? new AlwaysOffSampler() : new AlwaysOnSampler();
 }
 
-/** Logs OpenTelemetry's own errors as warnings: lost traces are not an error of the service. */
-function complaints(log: Log): Parameters<typeof diag.setLogger>[0] {
-  const told = new Map<string, number>();
-  const say = (...said: readonly unknown[]): void => {
-    const what = said.map(wordsOf).join(' ').slice(0, MAX_MESSAGE_LENGTH);
-    const now = performance.now();
-    const before = told.get(what);
-    if (before !== undefined && now - before < SILENCE) return;
-    if (told.size > 100) told.clear();
-    told.set(what, now);
-    log.warn('could not send traces', { what });
+/** Reports OpenTelemetry's own errors, which are failed exports, and its warnings, such as dropped spans. */
+function complaints(failures: Failures): Parameters<typeof diag.setLogger>[0] {
+  const warnings = new Set<string>();
+  const warningOf = ({ message }: Error): string => {
+    // The number of dropped spans differs each time.
+    const warning = `OpenTelemetry warned: ${message.replaceAll(/\d+/g, 'N')}`;
+    if (warnings.size < MAX_WARNINGS) warnings.add(warning);
+    return warnings.has(warning) ? warning : 'OpenTelemetry warned';
   };
   const ignore = (): void => {};
-  return { error: say, warn: say, info: ignore, debug: ignore, verbose: ignore };
+  return {
+    error: (...said) => failures.failed(NOT_SENT, errorOf(said)),
+    warn(...said) {
+      const error = errorOf(said);
+      failures.failed(warningOf(error), error);
+    },
+    info: ignore,
+    debug: ignore,
+    verbose: ignore,
+  };
 }
 
-/** OpenTelemetry reports errors as JSON with a stack. */
-function wordsOf(said: unknown): string {
-  if (said instanceof Error) return said.message;
+/** An exporter that also reports successes, because OpenTelemetry reports only failures. */
+function reportingSuccess(exporter: SpanExporter, failures: Failures): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        if (result.code === EXPORTED) failures.worked(NOT_SENT);
+        done(result);
+      }),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}
+
+/** What OpenTelemetry has said, as an error. It reports errors as JSON with a stack. */
+function errorOf(said: readonly unknown[]): Error {
+  const parts = said.map(partOf);
+  const message = parts.map(({ words }) => words).join(' ');
+  const error = new Error(message.slice(0, MAX_MESSAGE_LENGTH));
+  const stack = parts.find((part) => part.stack !== undefined)?.stack;
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+function partOf(said: unknown): { readonly words: string; readonly stack?: string | undefined } {
+  if (said instanceof Error) return { words: said.message, stack: said.stack };
   const text = typeof said === 'string' ? said : (JSON.stringify(said) ?? '');
-  if (!text.startsWith('{')) return text;
+  if (!text.startsWith('{')) return { words: text };
   try {
-    const { name, message, code } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const { name, message, code, stack } = JSON.parse(text) as Readonly<Record<string, unknown>>;
     const words = [name, message, code].filter((each) => typeof each === 'string' && each !== '');
-    return words.length === 0 ? text : words.join(' ');
+    return {
+      words: words.length === 0 ? text : words.join(' '),
+      stack: typeof stack === 'string' ? stack : undefined,
+    };
   } catch {
-    return text;
+    return { words: text };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ServerProblem } from '../domain/server-problem.ts';
+import type { UnusableServerError } from '../domain/server-problem.ts';
 
 /**
  * The telemetry port, which every room may use. `observability/` implements it. Tests use {@link silent}.
@@ -9,7 +9,7 @@ export interface Telemetry {
   count(name: CounterName, labels?: Labels, by?: number): void;
   /** Records a value. Durations are in seconds. */
   observe(name: HistogramName, value: number, labels?: Labels): void;
-  /** Reports what fails and is tried again. Every loop that retries uses it instead of {@link log}. */
+  /** Reports failures that are retried. Every loop that retries uses it instead of {@link log}. */
   readonly failures: Failures;
   /** Undefined with traces off. */
   readonly traces?: Traces | undefined;
@@ -30,27 +30,28 @@ export interface Log {
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
- * Reports failures of work that is tried again, by cause. The first failure is one line, at level error if the cause
- * cannot recover by itself or else warn. While the cause lasts, one line a minute has the number of failures. One more
- * line, at level info, says when it is over. However many loops fail for one cause, these are all lines. Stacks are
- * logged only at level debug.
+ * Reports failures of retried work, by cause. The first failure is logged at level error if the cause cannot recover by
+ * itself, otherwise at warn. While the cause lasts, one line a minute has the number of failures. A last line, at level
+ * info, says that it is over. Several loops that fail for one cause share these lines. Stacks are logged only at level
+ * debug.
  */
 export interface Failures {
   /**
-   * Work has failed. If a server cannot be used, or a store is unavailable, that is the cause, whatever the work.
+   * Reports that work has failed. If a server cannot be used or a store is unavailable, that is the cause, whatever the
+   * work.
    * @param work what failed, from a closed set of phrases: `could not renew the heartbeat`
    * @param fields of the line, if this failure gets one
    */
   failed(work: string, error: unknown, fields?: LogFields): void;
-  /** Work was done, whether or not it had failed before. Cheap enough for every success. */
+  /** Reports that work has succeeded. Cheap enough to call after every success. */
   worked(work: string): void;
   /**
-   * A server cannot be used. For the adapters of servers, which know when it is over.
-   * @param former the problem of which this one takes the place, without a line about its end
+   * Reports that a server cannot be used. Called by the server's adapter, which also knows when it is over.
+   * @param former the problem that this one replaces; its end is not logged
    */
-  unusable(problem: ServerProblem, former?: ServerProblem): void;
-  /** The problem is over. */
-  usable(problem: ServerProblem): void;
+  unusable(problem: UnusableServerError, former?: UnusableServerError): void;
+  /** Reports that the problem is over. */
+  usable(problem: UnusableServerError): void;
 }
 
 /**

@@ -7,8 +7,8 @@ import type { Cut } from './read-model.ts';
 const MAX_BYTES_PER_UNIT = 3;
 
 /**
- * The JSON of a document as a list shows it: values that the cut names and that exceed its limit become `{truncated:
- * true, size_bytes}`, counted in UTF-8 bytes of JSON.
+ * The JSON of a document as a list shows it: each value that the cut names becomes `{truncated: true, size_bytes}` if
+ * its JSON exceeds the limit in UTF-8 bytes.
  *
  * @param text of a JSON object; returned unchanged within the limit
  */
@@ -44,7 +44,7 @@ export function cutValue(value: JsonValue, over: number, preview = false): JsonV
   return (preview ? serializedMarker(text, bytes) : markerWithoutPreview(bytes)) as JsonObject;
 }
 
-/** As {@link cutValue}, for a value as JSON. */
+/** Like {@link cutValue}, for a value that is given as JSON. */
 export function cutText(text: string, over: number): JsonValue {
   if (!exceeds(text, over)) return JSON.parse(text) as JsonValue;
   return markerWithoutPreview(Buffer.byteLength(text));

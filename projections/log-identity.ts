@@ -18,7 +18,7 @@ export async function isFromLog(
   store: IdentifiableLog,
   readModel: IdentifiableViews,
 ): Promise<boolean> {
-  // The checkpoint is read first: the log and the view may both advance meanwhile.
+  // The checkpoint is read first: the log and the view may both advance in the meantime.
   if (!(await store.reaches(await readModel.checkpoint(projection)))) return false;
   const landmark = await readModel.landmark(projection);
   return landmark === null || store.hasHad(landmark);

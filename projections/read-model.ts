@@ -14,17 +14,18 @@ import type { StreamShare } from '../domain/stream-share.ts';
 export interface Projection<D extends JsonObject = JsonObject> {
   /** Of `[a-z_]+`. */
   readonly name: string;
-  /** The schema version of the documents and fields. A new number triggers a build of a new generation. */
+  /** The schema version of the documents and fields. A new number triggers the build of a new generation. */
   readonly schema: number;
   /**
    * Older schemas that this code can read and fold: their documents lack only optional fields, and have the same
-   * queried fields and tallies, apart from {@link addedFields}. A view of an older release is read and fed until the
-   * new shape is built; without this, reads are refused meanwhile.
+   * queried fields and tallies, apart from {@link addedFields}. A view of an older release is read and updated until
+   * the new shape is built. Without this list, reads are rejected until then.
    */
   readonly readsOlder?: readonly number[];
   /**
-   * By queried field, the first schema that has it. Older schemas in `readsOlder` are read and fed without it. It is null
-   * in all of their documents: a query for another value is refused until the view is built.
+   * For each queried field, the first schema that has it. Older schemas in `readsOlder` are read and updated without
+   * it. The field is null in all documents of such a schema, so a query for another value is rejected until the view is
+   * built.
    */
   readonly addedFields?: Readonly<Record<string, number>>;
   /** Prefixes of the streams that it follows. */
@@ -45,13 +46,13 @@ export interface Projection<D extends JsonObject = JsonObject> {
   readonly covered?: readonly (readonly string[])[];
   /**
    * Fields that are null in many documents. Their indexes leave those documents out; queries ask for a value or a range
-   * of them. An adapter may index them all the same.
+   * of values. An adapter may still index them.
    */
   readonly sparse?: readonly string[];
   /**
-   * By field, the prefix of strings that this view is never asked for, because they are read from the log. They count
-   * as null in the field, and so in its index if that is {@link sparse}; the documents keep them. An adapter may index
-   * them all the same.
+   * By field, the prefix of strings for which nobody queries this view, because those are read from the log. Such
+   * strings count as null in the field and in its {@link sparse} index; the documents keep them. An adapter may still
+   * index them.
    */
   readonly unqueried?: Readonly<Record<string, string>>;
   /** Document counts that are maintained, so that totals of long lists are cheap. An adapter may leave them out. */
@@ -61,20 +62,20 @@ export interface Projection<D extends JsonObject = JsonObject> {
   keys(event: RecordedEvent): readonly string[];
   /**
    * The document after the event; null if there is none. Must not change its input.
-   * @param own the document was created by `evolve` in this batch, and no other code holds it: what `evolve` created
-   *   within it may be reused and changed. Default: false
+   * @param own whether `evolve` created the document in this batch, and no other code holds it. It may then be changed
+   *   in place. Default: false
    */
   evolve(document: D | null, event: RecordedEvent, key: string, own?: boolean): D | null;
 }
 
 export interface Tally {
   readonly fields: readonly string[];
-  /** Fields that are counted where they are null too: their strings are never empty. Default: none. */
+  /** Fields whose nulls are also counted, because their strings are never empty. Default: none. */
   readonly nullable?: readonly string[];
   readonly hourOf?: string;
 }
 
-/** `text`, `number` and `boolean` hold that or null; `text-list` is an array of strings (for `has`). */
+/** `text`, `number` and `boolean` hold such a value or null; `text-list` is an array of strings (for `has`). */
 export type FieldKind = 'text' | 'number' | 'boolean' | 'text-list';
 
 export type Filter =
@@ -104,9 +105,25 @@ export interface Query {
   readonly offset?: number;
   /** Continue strictly after this place: values of the sort fields, then the key. Constant cost. */
   readonly after?: {
-    readonly values: readonly (string | number | boolean | null)[];
+    readonly values: readonly FieldValue[];
     readonly key: string;
   };
+}
+
+/** A stored value of a queried field. */
+export type FieldValue = string | number | boolean | null;
+
+/** A query for the values of queried fields of all documents that match, in no order. */
+export interface ValuesQuery {
+  readonly filters: readonly Filter[];
+  /** The fields to read: queried fields, except lists of strings. */
+  readonly fields: readonly string[];
+}
+
+/** A document's key and its values of the requested fields, in the requested order; null for a missing value. */
+export interface FieldValues {
+  readonly key: string;
+  readonly values: readonly FieldValue[];
 }
 
 /** A stored document. `position`: the last event that it has taken. */
@@ -116,9 +133,9 @@ export interface ViewDocument<D extends JsonObject = JsonObject> {
   readonly document: D;
 }
 
-/** What lists leave out of large documents. Smaller documents come whole. */
+/** The parts that lists leave out of large documents. Smaller documents are returned whole. */
 export interface Cut {
-  /** Bytes of JSON up to which a document, and each of its values, stays whole. */
+  /** A document, and each of its values, stays whole up to this many bytes of JSON. */
   readonly maxBytes: number;
   /** Paths of the values that may be cut; `*` is each item of a list. A cut value becomes `{truncated, size_bytes}`. */
   readonly values: readonly {
@@ -136,11 +153,11 @@ export interface ListQuery extends Query {
   /** Bytes of JSON of all documents together; the first one is always included. Default: unlimited. */
   readonly mostBytes?: number;
   readonly cut?: Cut;
-  /** Whether page and position may be of different instants, as in an export; saves a read. Default: false. */
+  /** Whether page and position may be of different instants, as in an export. This saves a read. Default: false. */
   readonly isLoose?: boolean;
 }
 
-/** A document of a list, unparsed: large ones are best parsed one after the other. */
+/** A document of a list, unparsed, because large documents are best parsed one after the other. */
 export interface ListedDocument {
   readonly key: string;
   readonly text: string;
@@ -174,6 +191,14 @@ export interface ReadModel {
   ): Promise<number>;
 
   /**
+   * Reads queried fields of all documents that match, without the documents: to order tens of thousands of them by more
+   * than one view.
+   *
+   * @throws ReadModelError `NO_VIEW`, `UNAVAILABLE`; TypeError for a field that is not queried, or a list
+   */
+  values(projection: Projection, query: ValuesQuery): Promise<readonly FieldValues[]>;
+
+  /**
    * Reads a page of a list with its total and its position from one snapshot of the live generation.
    *
    * @throws ReadModelError `NO_VIEW`, `UNAVAILABLE`
@@ -184,8 +209,8 @@ export interface ReadModel {
   checkpoint(projection: Projection): Promise<Position>;
 
   /**
-   * The last event, at or before its checkpoint, of the log that the live generation was built from. It identifies that
-   * log. null if an older release wrote the generation.
+   * The last event of the log at or before the live generation's checkpoint. It identifies the log that the generation
+   * was built from. null if an older release wrote the generation.
    */
   landmark(projection: Projection): Promise<Landmark | null>;
 
@@ -208,7 +233,7 @@ export interface ReadModel {
   /** Leaves reads without a generation, within a second in every process, until the next switch. */
   withdraw(projection: Projection): Promise<void>;
 
-  /** The schema numbers of which there is a generation, ascending, whatever the projection's own is. */
+  /** The schema numbers that have a generation, ascending. They may differ from the projection's own number. */
   schemas(projection: Projection): Promise<readonly number[]>;
 
   generations(projection: Projection): Promise<readonly number[]>;
@@ -216,12 +241,12 @@ export interface ReadModel {
   /** Deletes a generation that is not live. */
   discard(projection: Projection, generation: number): Promise<void>;
 
-  /** Resolves if it answers within two seconds, else throws `UNAVAILABLE`. */
+  /** Resolves if the read model answers within two seconds; throws `UNAVAILABLE` otherwise. */
   ping(): Promise<void>;
 
   /**
-   * Resolves if the user of a server has the rights that views and coordination need, as far as the server tells, and
-   * changes nothing. Embedded views leave it out.
+   * Resolves if the server's user has the rights that views and coordination need, as far as the server says. Changes
+   * nothing. Embedded views leave it out.
    *
    * @throws ReadModelError `UNAVAILABLE`
    */
@@ -232,7 +257,9 @@ export interface ReadModel {
 
 export interface WriterOptions {
   readonly generation: number;
-  /** To fill a generation that nobody reads yet: no indexes and no waiting for the disk until `finish()`. */
+  /**
+   * For filling a generation that nobody reads yet: creates no indexes and does not wait for the disk until `finish()`.
+   */
   readonly bulk: boolean;
   /**
    * The share of one of several writers that fill a generation in parallel: in bulk, of a projection with {@link
@@ -240,7 +267,7 @@ export interface WriterOptions {
    * the whole.
    */
   readonly share?: StreamShare | undefined;
-  /** Of the writer's lease: writes with a smaller number than one seen before are refused. */
+  /** The fence of the writer's lease. A write is refused if a larger fence was seen before. */
   readonly fence: number;
 }
 
@@ -269,8 +296,8 @@ export interface ViewWriter {
 
   /**
    * Writes documents (null deletes), then the checkpoint. A document stored at the same or a later position stays, so a
-   * repeated batch changes nothing. In bulk, it may resolve while it still writes; `load` knows these documents, and any
-   * other call waits for them and throws their error.
+   * repeated batch changes nothing. In bulk mode, `write` may resolve while it is still writing. `load` knows these
+   * documents; any other call waits until they are written, and throws the error of that write.
    *
    * @throws ReadModelError `FENCED` if a writer with a larger fence has written the checkpoint, or the checkpoint is no
    *   longer `from`: reopen and continue from it
@@ -289,12 +316,12 @@ export interface ViewWriter {
     readonly landmark?: Landmark | undefined;
   }): Promise<void>;
 
-  /** The documents after a key (null: from the first), by key; to compare generations. */
+  /** The documents after a key (null: from the first), ordered by key. Used to compare generations. */
   page(after: string | null, limit: number): Promise<readonly ViewDocument[]>;
 
   count(): Promise<number>;
 
-  /** Ends bulk filling: creates the indexes, then syncs. Does nothing if it is not `bulk`. */
+  /** Ends bulk filling: creates the indexes, then syncs. Does nothing if the writer is not in bulk mode. */
   finish(): Promise<void>;
 
   close(): Promise<void>;

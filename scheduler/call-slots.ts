@@ -8,7 +8,7 @@ const MAX_WAITING_CALLS = 100;
 export interface SlotSharer {
   /** Slots that runs hold now. */
   runsHold(): number;
-  /** A call has released its slot. */
+  /** Notes that a call has released its slot. */
   slotReleased(): void;
 }
 

@@ -1,12 +1,13 @@
 import type { JsonObject } from '../domain/json.ts';
 
 /**
- * The coordination port: what processes share about the present. It is disposable and holds no facts; losing it costs
- * work, not truth. Two adapters (`stores/sqlite`, `stores/mongodb`), one contract suite (`test/contracts/coordination.ts`).
+ * The coordination port: the state that processes share about the present. The state may be lost: that costs work, but
+ * no facts. There are two adapters (`stores/sqlite`, `stores/mongodb`) and one contract suite
+ * (`test/contracts/coordination.ts`).
  *
- * The store's clock counts, so processes need not agree on the time. If that clock is set back, entries written more than
- * a second in the future have expired. In a sharded MongoDB cluster, with several clocks, the tolerance is the entry's
- * own lifetime.
+ * The store's clock counts, so processes need not agree on the time. If that clock is set back, entries written more
+ * than a second in the future have expired. In a sharded MongoDB cluster, with several clocks, the tolerance is the
+ * entry's own lifetime.
  */
 export interface Coordination {
   /**
@@ -51,7 +52,7 @@ export interface Coordination {
   /** Stores a value. @returns false if a larger fence was used for this name before */
   remember(name: string, value: string, fence: number): Promise<boolean>;
 
-  /** The leases of jobs, and when their workers were last seen. */
+  /** The leases of jobs, and the times when their workers were last seen. */
   readonly jobs: JobLeases;
 
   /** Resolves if the store responds within two seconds. @throws CoordinationError */
@@ -61,30 +62,31 @@ export interface Coordination {
 }
 
 /**
- * Which worker has a job, until when. A lease lasts for `ttl` after it was taken or renewed, and at most until the job's
- * limit. It has timed out if it was still renewed when the limit came; else it was lost, and the job is free again.
- * All lists keep the order of what was asked for.
+ * Which worker has a job, and until when. A lease lasts for `ttl` after it was taken or renewed, and at most until the
+ * job's limit. If it was still being renewed at the limit, it has timed out. Otherwise it was lost, and the job is free
+ * again. All results are in the order of the arguments.
  */
 export interface JobLeases {
   /**
-   * Leases each job that is free. @param ttl milliseconds
-   * @returns for each: how often its lease was lost before; or the lease that is in the way
+   * Leases each job that is free.
+   * @param ttl milliseconds
+   * @returns for each job: how often its lease was lost before, or the existing lease
    */
   take(claims: readonly JobClaim[], ttl: number): Promise<readonly (TakenJob | HeldJob)[]>;
 
-  /** Renews leases that still last. @returns for each what it holds; null where it is not the job's lease, or is over */
+  /** Renews valid leases. @returns for each lease its holder; null if it is not the job's lease or is over */
   renew(leases: readonly JobLease[], ttl: number): Promise<readonly (JobHolder | null)[]>;
 
-  /** What each lease holds; null where it is not the job's lease, or is over. */
+  /** The holder of each lease; null if it is not the job's lease or is over. */
   check(leases: readonly JobLease[]): Promise<readonly (JobHolder | null)[]>;
 
   /** Ends leases, if they are the jobs' leases. */
   drop(leases: readonly JobLease[]): Promise<void>;
 
-  /** The latest lease of each job, also one that is over; null where there is none. */
+  /** The latest lease of each job, even if it is over; null if there is none. */
   look(jobs: readonly string[]): Promise<readonly (HeldJob | null)[]>;
 
-  /** All leases, also some that are over. */
+  /** All leases, including some that are over. */
   all(): Promise<readonly HeldJob[]>;
 
   /** Notes that workers were heard of just now. */
@@ -109,7 +111,7 @@ export interface JobHolder {
 
 export interface JobClaim extends JobLease {
   readonly holder: JobHolder;
-  /** Most milliseconds that the worker has for it. */
+  /** The most milliseconds that the worker has for the job. */
   readonly limit: number;
 }
 
@@ -119,13 +121,13 @@ export interface TakenJob {
   readonly losses: number;
 }
 
-/** A job's lease as it is. */
+/** The present state of a job's lease. */
 export interface HeldJob extends JobLease {
   readonly taken: false;
   readonly holder: JobHolder;
   /** Milliseconds until it ends; 0 or less: it is over. */
   readonly remaining: number;
-  /** It is over because its limit came, not because its worker was silent. */
+  /** Whether it ended at the job's limit, rather than because its worker was silent. */
   readonly timedOut: boolean;
   readonly losses: number;
 }

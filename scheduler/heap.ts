@@ -1,6 +1,6 @@
 /**
- * A binary heap, least element first. Elements are not removed from the middle: to move one, push it again and skip the
- * old entry when it comes up.
+ * A binary heap, least element first. Elements are not removed from the middle. To move an element, push it again and
+ * skip the old entry when it is popped.
  */
 export class Heap<T> {
   readonly #items: T[] = [];

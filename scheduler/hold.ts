@@ -11,9 +11,9 @@ import { streams } from '../domain/streams.ts';
 
 /** The hold as schedulers and workers read it before each step. */
 export interface HoldView {
-  /** Nothing fires, no run starts, and time ends neither waits nor runs that wait. */
+  /** During a hold, nothing fires, no run starts, and neither waits nor waiting runs time out. */
   readonly held: boolean;
-  /** What the last release ordered for fires that were due before it. */
+  /** The policy that the end of the last hold set for fires that were due before it. */
   readonly missed: MissedOrder | null;
 }
 
@@ -33,7 +33,7 @@ export class Hold implements HoldView {
     this.#store = store;
   }
 
-  /** Calls the listener when the hold begins or ends. */
+  /** Calls the listener when the hold starts or ends. */
   onChange(listener: () => void): void {
     this.#listeners.add(listener);
   }

@@ -11,10 +11,13 @@ import { anyOwner, type Owners } from './owners/owners.ts';
 import type { Leadership } from './processes/leadership.ts';
 import { traceFire } from './tracing.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not decide the fires of a task; retrying';
 
-/** How many tasks are decided at a time, and for how long before the event loop gets a turn (milliseconds). */
+/**
+ * How many tasks are decided at a time, and how long deciding may take before the event loop gets a turn
+ * (milliseconds).
+ */
 const CHUNK = 64;
 const MAX_TURN_MS = 8;
 
@@ -27,7 +30,10 @@ const MAX_LOST_RACES = 8;
 /** The longest pause after errors that are not the event log's, such as an invalid rule. Milliseconds. */
 const MAX_RETRY_AFTER = 60_000;
 
-/** How often a task is looked at again whose agent holds it back, if no change of the agent is noticed. Milliseconds. */
+/**
+ * The interval of checks of a task that its agent holds back, in case a change of the agent goes unnoticed.
+ * Milliseconds.
+ */
 const HELD_RECHECK = 30_000;
 
 /** How long a scheduler that does not lead waits for the leader to decide. Milliseconds. */
@@ -42,7 +48,7 @@ export interface SchedulerBurst {
   expect(earliest: Instant): void;
   /** The prepared decision of a due task, if there is one for its present state. */
   take(entry: DueEntry, now: Instant): PreparedFires | null;
-  /** More decisions follow in the next turns: runs that have started end after them. */
+  /** More decisions follow in the next turns, and the ends of runs wait for them. */
   holdEnds(now: Instant): void;
   /** No more decisions follow. */
   releaseEnds(): void;
@@ -61,7 +67,7 @@ export interface SchedulerOptions {
   /** Whether operators hold the service. Default: never. Call `holdChanged` when it changes. */
   readonly hold?: HoldView | undefined;
   readonly burst?: SchedulerBurst | undefined;
-  /** Whose tasks may fire. Default: everybody's. */
+  /** Decides whose tasks may fire. Default: everybody's. */
   readonly owners?: Owners | undefined;
 }
 
@@ -97,7 +103,7 @@ export class Scheduler {
     this.#arm();
   }
 
-  /** The hold has begun or ended. */
+  /** Notes that the hold has started or ended. */
   holdChanged(): void {
     this.#arm();
   }
@@ -110,7 +116,7 @@ export class Scheduler {
     await Promise.all(this.#inFlight);
   }
 
-  /** How many milliseconds the earliest undecided fire is overdue; 0 if none is. */
+  /** How many milliseconds the earliest undecided fire is overdue; 0 if none is overdue. */
   overdue(): number {
     const earliest = this.#options.index.earliest();
     return earliest === null ? 0 : Math.max(0, this.#options.clock.now() - earliest);
@@ -120,7 +126,7 @@ export class Scheduler {
     return this.#options.leadership.leads ? 0 : HOLD_BACK;
   }
 
-  /** Sets the timer to the earliest fire, unless it is set to it. */
+  /** Sets the timer to the earliest fire, unless it is already set to that time. */
   #arm(): void {
     if (!this.#running || this.#scheduled || this.#hold.held) return;
     const { index, clock, timer, burst } = this.#options;
@@ -225,7 +231,9 @@ export class Scheduler {
     index.settle(entry, decided, retryAt);
   }
 
-  /** What the end of a hold, or of its agent's disabling, ordered for a task that is due; the later of the two. */
+  /**
+   * The policy that the end of a hold, or of its agent's disabling, set for a due task; the later of the two counts.
+   */
   #missedOrderFor({ state, dueAt }: DueEntry): MissedOrder | null {
     const ofHold = this.#hold.missed;
     const ofOwner = this.#owners.missedOf(state.definition.created_by);

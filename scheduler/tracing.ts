@@ -17,7 +17,7 @@ const orders: ReadonlySet<EventType> = new Set<EventType>(['WebhookScheduled', '
 
 /**
  * Writes a decision within a span. The first fires after a command that set the schedule belong to the command's trace.
- * Later fires begin their own traces, linked to it, as a task may fire for years.
+ * Later fires begin their own traces, linked to it, because a task may fire for years.
  * @param write receives the span whose `traceparent` the events carry
  */
 export async function traceFire<T>(
@@ -57,8 +57,8 @@ export async function firstTraceparent(
 }
 
 /**
- * Begins the span of an attempt, in the trace of the run's request. A backfill requests thousands of runs: each begins
- * its own trace, linked to it.
+ * Begins the span of an attempt, in the trace of the run's request. A backfill requests thousands of runs, so each
+ * begins its own trace, linked to the backfill's.
  */
 export async function beginRun(traces: Traces, store: EventStore, run: QueuedRun): Promise<Span> {
   const limit = run.plain ? 1 : MAX_SEARCHED_EVENTS;
@@ -120,7 +120,7 @@ export function traceStep<T extends { readonly kind: string }>(
   const span = parent.child(`step ${uses}`, { attributes: { 'svc.step': name, 'svc.tool': uses } });
   const end = (outcome: T): T => {
     const error = errorOf(name);
-    // Also with `on_error: continue`, where the run continues.
+    // A failed step marks its span even with `on_error: continue`, where the run continues.
     if (error !== '') span.fail('step_failed', error);
     if (outcome.kind === 'aborted') span.set({ 'svc.step.aborted': true });
     span.end();

@@ -7,11 +7,11 @@ import { partyOf, type QueuedRun } from './runs/queued-run.ts';
 import type { RunParts } from './runs/run-work.ts';
 import { Slots, type SlotLimits, type SlotUse } from './runs/slots.ts';
 
-/** How long a run is first left to its preferred worker, and at most at a time. Milliseconds. */
+/** How long a run is left to its preferred worker, at first and at most. Milliseconds. */
 const HOLD_BACK = 75;
 const MAX_HOLD_BACK = 600;
 
-/** A worker that has started no run for so long may be stuck, full, or done with its own. Milliseconds. */
+/** A worker that has started no run for this many milliseconds may be stuck, full, or done with its own runs. */
 const STALLED_AFTER = 1_000;
 
 /** How many runs without a slot may be starting or ending: a multiple of the slots, and a minimum. */
@@ -21,7 +21,7 @@ const MIN_STARTING = 320;
 /** How many runs are parked per turn of the event loop. */
 const MAX_PARKED_RUNS = 500;
 
-/** How long runs are taken before the event loop gets a turn. Milliseconds. */
+/** How long the worker may take runs before the event loop gets a turn. Milliseconds. */
 const MAX_TURN_MS = 8;
 
 /** How long runs may continue while the worker stops. Milliseconds. */
@@ -34,13 +34,13 @@ export interface WorkerOptions extends Pick<
   readonly executor: RunExecutor;
   /** How many runs execute at once. */
   readonly slots: number;
-  /** How many of them one agent or namespace may hold. Default: all. */
+  /** The most slots that one agent or namespace may hold. Default: all. */
   readonly limits?: SlotLimits | undefined;
   /** Whether a run waits for nothing, once its key is granted. Default: none. */
   readonly isInstant?: (run: QueuedRun, granted?: boolean) => boolean;
   /** Whether a run must wait for its key; then it returns to the queue by itself. Default: none. */
   readonly parks?: (run: QueuedRun) => boolean;
-  /** What selects a run's preferred worker. Default: the run's id. */
+  /** The key that selects a run's preferred worker. Default: the run's id. */
   readonly affinityOf?: (run: QueuedRun) => string;
   /** Whether operators hold the service. Default: never. Call `wake` when it changes. */
   readonly hold?: HoldView;
@@ -58,9 +58,9 @@ export class Worker {
   readonly #hold: HoldView;
   readonly #isInstant: (run: QueuedRun, granted?: boolean) => boolean;
   readonly #handles = new Map<string, RunHandle>();
-  /** Runs that are left to their preferred workers, and for how long the next time. Milliseconds. */
+  /** Runs that are left to their preferred workers, each with the next waiting time in milliseconds. */
   readonly #holdBacks = new WeakMap<QueuedRun, number>();
-  /** When each worker started a run last, where that was lately and this process has seen it. */
+  /** When each worker last started a run, as far as this process has seen; only recent starts. */
   readonly #lastStarts = new Map<string, Instant>();
   readonly #maxStarting: number;
   /** Runs that are starting or ending without a slot. */
@@ -101,12 +101,12 @@ export class Worker {
     return this.#slots.taken;
   }
 
-  /** The usage of its slots, and since when they have been full. */
+  /** The usage of its slots, and the time since which they have been full. */
   get slotUse(): SlotUse {
     return this.#slots.use(this.#options.queue.waiting);
   }
 
-  /** Since when runs have been waiting while all slots were taken; null otherwise. */
+  /** The time since which runs have been waiting because all slots are taken; null if none are. */
   get fullSince(): Instant | null {
     return this.#slots.fullSince(this.#options.queue.waiting);
   }
@@ -182,7 +182,7 @@ export class Worker {
         continue;
       }
       const instant = this.#isInstant(run);
-      // It keeps its turn, so that the next free slot is its own.
+      // The run keeps its turn, so it gets the next free slot.
       if (!instant && !this.#slots.isFree) return true;
       const full = instant ? null : this.#slots.limitReached(run);
       if (full !== null) {
@@ -205,7 +205,9 @@ export class Worker {
 
   #startedBy(worker: string): void {
     const now = this.#options.clock.now();
-    // Sorted by time; workers that are gone leave it with the next starts.
+    // In a backlog, many runs start within a millisecond.
+    if (this.#lastStarts.get(worker) === now) return;
+    // Sorted by time. Entries of workers that are gone are removed at later starts.
     this.#lastStarts.delete(worker);
     this.#lastStarts.set(worker, now);
     for (const [id, at] of this.#lastStarts) {
@@ -215,8 +217,9 @@ export class Worker {
   }
 
   /**
-   * How long a run is left to its preferred worker; null if it is this one or has had its time. While both have runs of
-   * their own to start, each keeps to its own: with a backlog they would otherwise race for every run.
+   * How long a run is left to its preferred worker; null if that is this worker, or if its time is over. While both
+   * workers have their own runs to start, each starts only those. Otherwise, they would race for every run of a
+   * backlog.
    */
   #leftToAnother(run: QueuedRun, now: Instant): number | null {
     const { membership } = this.#options;
@@ -227,12 +230,12 @@ export class Worker {
     if (next === undefined) return HOLD_BACK;
     const startsRuns = (worker: string): boolean =>
       now - (this.#lastStarts.get(worker) ?? -Infinity) < STALLED_AFTER;
-    // What it starts is seen late by a busy process.
+    // A busy process sees the starts of other workers late.
     const mayStart = next < MAX_HOLD_BACK || startsRuns(preferred);
     return mayStart && startsRuns(membership.id) ? next : null;
   }
 
-  /** The worker that is to take a run first; null if it is this one. */
+  /** The worker that should take a run first; null if it is this one. */
   #preferredElsewhere(run: QueuedRun): string | null {
     const { membership, affinityOf } = this.#options;
     const preferred = preferredMember(() => affinityOf?.(run) ?? run.id, membership);

@@ -18,7 +18,10 @@ export function makeFolder(path: string): void {
   }
 }
 
-/** What is at a path; undefined for nothing. Node 20 throws ENOTDIR below a file, even with `throwIfNoEntry: false`. */
+/**
+ * The file or folder at a path; undefined for nothing. Node 20 throws ENOTDIR below a file, even with `throwIfNoEntry:
+ * false`.
+ */
 export function statIfPresent(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
@@ -28,7 +31,7 @@ export function statIfPresent(path: string): Stats | undefined {
   }
 }
 
-/** The file that stands where a folder is needed, on a path or above it; null where there is none. */
+/** The file in the place of a needed folder, at a path or above it; null if there is none. */
 export function fileBlockingFolder(path: string): string | null {
   const stat = statIfPresent(path);
   if (stat !== undefined) return stat.isDirectory() ? null : path;

@@ -8,7 +8,7 @@ import { projectRoot } from './support/project-root.ts';
 describe('the architecture', () => {
   const files = typescriptFiles(projectRoot);
 
-  it('finds the files of the rooms', () => {
+  it('finds the files of the folders', () => {
     expect(files).to.include.members(['domain/clock.ts', 'observability/telemetry.ts']);
   });
 
@@ -21,11 +21,11 @@ describe('the architecture', () => {
 });
 
 describe('the architecture check', () => {
-  // Put together, so that a search of the project for such marks finds only real ones.
+  // Assembled from parts, so that a search of the project for such marks finds only real ones.
   const mark = ['TO', 'DO'].join('');
   const ignore = ['@ts', 'ignore'].join('-');
 
-  /** Each: a file, its source, and what the check must say of it. */
+  /** Files with their sources, and the message that each must cause. */
   const breaches: readonly (readonly [path: string, source: string, says: RegExp])[] = [
     ['domain/x.ts', "import express from 'express';", /x\.ts:1 imports the package 'express'/],
     ['domain/x.ts', "import { readFile } from 'node:fs';", /imports 'node:fs'/],
@@ -71,6 +71,9 @@ describe('the architecture check', () => {
     ['domain/x.ts', 'let a: any;', /type any/],
     ['domain/x.ts', 'const a = b as any;', /type any/],
     ['domain/x.ts', 'function f(a: Map<string, any>) {}', /type any/],
+    ['domain/x.ts', 'class Refused extends Error {}', /error class whose name/],
+    ['api/x.ts', 'class Refused<T> extends errors.HttpError implements A {}', /error class/],
+    ['test/x.ts', 'throw new (class extends Error {})();', /error class whose name/],
     ['domain/x.ts', `// ${mark}: later`, /TODO/],
     ['test/x.test.ts', `// ${ignore}`, /@ts-ignore/],
     ['test/x.test.ts', 'if (isWindows) this.skip();', /skips a test/],
@@ -108,6 +111,8 @@ describe('the architecture check', () => {
       ['app/x.ts', "import '../stores/sqlite/log.ts';\nconsole.log(process.env.HOME);"],
       ['test/process/x.test.ts', 'setTimeout(stop, 9);'],
       ['bench/x.ts', "import 'bullmq';"],
+      ['domain/x.ts', 'class OldError<T extends Error> extends ErrorBase<T> {}'],
+      ['domain/x.ts', 'class Cause<T extends Error> extends List<HttpError> {}'],
     ];
     expect(allowed.flatMap(([path, source]) => checkFile(path, source))).to.deep.equal([]);
   });

@@ -1,5 +1,5 @@
-// `npm run coverage`: compiles the service and its tests to `coverage/build`, clean, and measures them there.
-// Through tsx the lines would be wrong.
+// `npm run coverage`: compiles the service and its tests to an empty `coverage/build`, and measures them there.
+// With tsx, the line numbers would be wrong.
 
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 const project = join(import.meta.dirname, '..');
 const { resolve } = createRequire(import.meta.url);
 
-/** Runs a program of a package by this Node; ends this process with its exit code where that is not 0. */
+/** Runs a program of a package with this Node. If its exit code is not 0, this process ends with it. */
 function run(program, ...args) {
   const { status } = spawnSync(process.execPath, [program, ...args], {
     cwd: project,

@@ -2,7 +2,7 @@ import { ApiKeyUses } from './api-key-uses.ts';
 import type { RecordParts } from './capped-record.ts';
 import { Refusals } from './refusals.ts';
 
-/** What the interface records about access, besides commands. No request waits for it. */
+/** The records of the interface about access, in addition to commands. No request waits for these records. */
 export class AccessRecords {
   readonly refusals: Refusals;
   readonly apiKeyUses: ApiKeyUses;
@@ -12,7 +12,7 @@ export class AccessRecords {
     this.apiKeyUses = new ApiKeyUses(parts);
   }
 
-  /** Appends everything; called after the last request. */
+  /** Appends all pending records. Called after the last request. */
   async close(): Promise<void> {
     await Promise.all([this.refusals.close(), this.apiKeyUses.close()]);
   }

@@ -5,9 +5,9 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { verifyNobody, verifySecret } from './secrets.ts';
 
 /**
- * The agent if the secret is right, else null; all failures take the same time.
+ * The agent if the secret is right, otherwise null. All failures take the same time.
  * @param secret undefined: none was given, which `SVC_ALLOW_SECRETLESS` allows to agents without one
- * @param caller such as the network of an address; callers take turns
+ * @param caller identifies the caller, such as by the network of its address; callers take turns
  * @throws TooManyWaitingError
  */
 export async function agentBySecret(
@@ -16,7 +16,7 @@ export async function agentBySecret(
   secret: string | undefined,
   caller: string,
 ): Promise<RegisteredAgent | null> {
-  // From the log: a new secret is valid at once, in every process.
+  // Read from the log, so a new secret is valid at once in every process.
   const { state } = await load(store, streams.agent(agentId), agentFold);
   if (state.status !== 'registered') return (await verifyNobody(secret ?? '', caller)) || null;
   if (state.credentials === null) {

@@ -5,17 +5,20 @@ import { newId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 
-/** The use of a key is recorded at most this often by each process. Milliseconds. */
+/** Each process records the use of a key at most once in this many milliseconds. */
 const INTERVAL = 60_000;
 
 /** How long a use may wait before it is appended. Milliseconds. */
 const DELAY = 1000;
 
-/** Keys whose last use is remembered; beyond, the oldest is forgotten and may be recorded sooner. */
+/**
+ * The most keys whose last use is remembered. Beyond that, the oldest is forgotten, so its next use may be recorded
+ * early.
+ */
 const MAX_REMEMBERED = 10_000;
 
-/** What a failure is reported as. */
-const FAILURE = 'could not record the use of an API key; trying again';
+/** The message that reports a failure. */
+const FAILURE = 'could not record the use of an API key; retrying';
 
 interface Use {
   readonly agentId: string;
@@ -28,7 +31,7 @@ export class ApiKeyUses {
   readonly #store: EventStore;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
-  /** By key, when a use was noted last. */
+  /** When a use was last noted, by key. */
   readonly #noted = new Map<string, Instant>();
   readonly #waiting = new Map<string, Use>();
   #cancelFlush: Cancel | null = null;
@@ -44,11 +47,11 @@ export class ApiKeyUses {
     this.#telemetry = parts.telemetry;
   }
 
-  /** Notes a use. Never fails, and waits for nothing. @param address of the client */
+  /** Notes a use. Returns at once and never fails. @param address of the client */
   note(keyId: string, agentId: string, address: string): void {
     const at = this.#clock.now();
     const last = this.#noted.get(keyId);
-    // In both directions: the clock may have been set back.
+    // Compared in both directions, because the clock may have been set back.
     if (last !== undefined && Math.abs(at - last) < INTERVAL) return;
     this.#noted.delete(keyId);
     this.#noted.set(keyId, at);
@@ -58,13 +61,13 @@ export class ApiKeyUses {
     this.#scheduleFlush();
   }
 
-  /** Appends what waits. Never rejects: what cannot be appended waits for the next flush. */
+  /** Appends the pending uses. Never rejects; uses that cannot be appended wait for the next flush. */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.then(() => this.#append());
     return this.#flushing;
   }
 
-  /** Appends what waits, once no request follows. */
+  /** Appends the pending uses. Called after the last request. */
   close(): Promise<void> {
     this.#cancelFlush?.();
     return this.flush();

@@ -20,14 +20,14 @@ export class Authentication {
   readonly #dependencies: ApiDependencies;
   readonly #foreign: ForeignTokens | null;
   readonly #byKey: KeyAuthentication;
-  /** By `Authorization`; their expiry is checked each time. */
+  /** Verified tokens by `Authorization` header. Their expiry is checked each time. */
   readonly #verified = new Map<string, Claims>();
-  /** Callers that the rate limit identified, until {@link authenticate} takes them: each request is identified once. */
+  /** Callers that the rate limit identified. {@link authenticate} takes them, so each request is identified once. */
   readonly #identified = new WeakMap<IncomingMessage, Caller>();
-  /** The keys that the remembered tokens were verified with. */
+  /** The keys with which the remembered tokens were verified. */
   #keys: TokenKeys;
 
-  /** @param foreign tokens of the identity provider; null: none are accepted */
+  /** @param foreign accepts tokens of the identity provider; null: they are not accepted */
   constructor(dependencies: ApiDependencies, foreign: ForeignTokens | null) {
     this.#dependencies = dependencies;
     this.#foreign = foreign;
@@ -38,7 +38,7 @@ export class Authentication {
   /**
    * The caller of a request that needs a token.
    * @param scopes any one suffices; empty: any valid token
-   * @param acceptsOwn whether their `:own` variants suffice too. Default: they do not
+   * @param acceptsOwn whether their `:own` variants also suffice. Default: no
    * @throws HttpError 401, 403
    */
   authenticate(
@@ -54,12 +54,16 @@ export class Authentication {
         return admitted(caller, scopes, acceptsOwn);
       });
     }
-    // Taken once: a long response authenticates again, and needs the present state.
+    // Taken only once, because a long response authenticates again and then needs the present
+    // state.
     this.#identified.delete(request);
     return admitted(known, scopes, acceptsOwn);
   }
 
-  /** The caller; null without a valid token, or where it can't be checked now: {@link authenticate} reports that. */
+  /**
+   * The caller; null without a valid token, or if the token cannot be checked now. {@link authenticate} reports the
+   * reason.
+   */
   async callerOf(request: IncomingMessage): Promise<Caller | null> {
     if (request.headers.authorization === undefined) return null;
     try {
@@ -113,7 +117,8 @@ export class Authentication {
       this.#verified.delete(header);
       throw unauthorized('the token is invalid or has expired', scopes);
     }
-    // Both are usually in memory, and this runs twice for each request.
+    // Awaited only if necessary: both are usually in memory, and this code executes twice for each
+    // request.
     const [known, open] = [agents.get(sub), sessions.get(sid)];
     const [agent, session] =
       known instanceof Promise || open instanceof Promise
@@ -155,7 +160,7 @@ export class Authentication {
     return claims;
   }
 
-  /** The agent; null if it is gone or disabled, or its session has ended. */
+  /** The agent; null if it was removed or is disabled, or if its session has ended. */
   #agentOfSession(sub: string, agent: AgentState, session: SessionState): RegisteredAgent | null {
     if (agent.status !== 'registered' || !isOpenFor(agent, session)) return null;
     if (session.agent_id !== sub) return null;
@@ -163,10 +168,10 @@ export class Authentication {
   }
 }
 
-/** The token of an `Authorization`; undefined for another scheme. */
+/** The token of an `Authorization` header; undefined for another scheme. */
 const bearerIn = (header: string): string | undefined => /^bearer +([^ ]+) *$/i.exec(header)?.[1];
 
-/** The address of the client; behind trusted proxies where express has found it. */
+/** The address of the client, which Express finds behind trusted proxies. */
 function addressOf(request: IncomingMessage & { readonly ip?: string | undefined }): string {
   return request.ip ?? request.socket.remoteAddress ?? '';
 }

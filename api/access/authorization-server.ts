@@ -11,10 +11,13 @@ const WELL_KNOWN = '/.well-known/oauth-authorization-server';
 /** The path of the token endpoint (RFC 6749, section 3.2). */
 export const TOKEN_PATH = '/oauth/token';
 
-/** Rejects every request, but some clients reject metadata without it. */
+/**
+ * The path of the authorization endpoint. It rejects every request, but some clients reject metadata without such an
+ * endpoint.
+ */
 const AUTHORIZATION_PATH = '/oauth/authorize';
 
-/** What the token endpoint exchanges for tokens. */
+/** The grants that the token endpoint exchanges for tokens. */
 export const grantTypes = ['client_credentials', 'refresh_token'] as const;
 
 /**

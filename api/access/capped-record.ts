@@ -18,20 +18,20 @@ const MAX_WAITING = 10_000;
 /** Events of one append. */
 const BATCH_SIZE = 100;
 
-/** What an agent did, or was refused, without changing anything. */
+/** An action of an agent, or a refusal, that changed nothing. */
 export interface Noted {
   readonly agentId: string;
   readonly context: CommandContext;
 }
 
-/** How often something was noted. */
+/** A note, with the number of its occurrences. */
 export interface Counted {
   readonly count: number;
   readonly first_at: string;
   readonly last_at: string;
 }
 
-/** How a record sums and writes. */
+/** The rules by which a record sums and writes notes. */
 export interface Recording<N extends Noted> {
   /** Names the notes in the process's log: `refused commands`. */
   readonly what: string;
@@ -64,7 +64,7 @@ interface Minute<N> {
 
 /**
  * A record that no request waits for: notes are appended within a second. The events of an agent in a minute are
- * capped; beyond, one event sums each kind of note.
+ * capped. Beyond the cap, one event sums each kind of note.
  */
 export class CappedRecord<N extends Noted> {
   readonly #store: EventStore;
@@ -72,7 +72,7 @@ export class CappedRecord<N extends Noted> {
   readonly #telemetry: Telemetry;
   readonly #recording: Recording<N>;
   readonly #minutes = new Map<string, Minute<N>>();
-  /** New batches, and the one of each stream to which events are added. */
+  /** Batches that are not appended yet. To one of each stream, events are still added. */
   #waiting: Batch[] = [];
   readonly #open = new Map<string, Batch>();
   #waitingEvents = 0;
@@ -88,7 +88,7 @@ export class CappedRecord<N extends Noted> {
     this.#recording = recording;
   }
 
-  /** Notes something. Never fails, and waits for nothing. */
+  /** Adds a note. Never fails, and does not wait. */
   note(noted: N): void {
     const minute = this.#minuteOf(noted);
     if (minute.recorded < MAX_PER_MINUTE && this.#pending < MAX_WAITING) {
@@ -103,13 +103,13 @@ export class CappedRecord<N extends Noted> {
     this.#scheduleFlush();
   }
 
-  /** Appends what waits, as far as the log accepts it, and the sums of past minutes. */
+  /** Appends the waiting events, as far as the log accepts them, and the sums of past minutes. */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.then(() => this.#append(false));
     return this.#flushing;
   }
 
-  /** Appends everything, including all sums; called after the last request. */
+  /** Appends all events, including all sums. Called after the last request. */
   async close(): Promise<void> {
     this.#cancelFlush?.();
     this.#cancelFlush = null;
@@ -188,10 +188,10 @@ export class CappedRecord<N extends Noted> {
   }
 
   get #failure(): string {
-    return `${this.#recording.what} could not be recorded; trying again`;
+    return `${this.#recording.what} could not be recorded; retrying`;
   }
 
-  /** A failed batch stays unchanged, so that one which was appended after all is not appended twice. */
+  /** A failed batch stays unchanged. If it was appended after all, the log recognises the repetition. */
   #onFailure(error: unknown, batch: Batch): void {
     const { log, failures } = this.#telemetry;
     const { what } = this.#recording;

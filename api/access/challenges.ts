@@ -20,8 +20,8 @@ export function challengeFor(response: Response, resource: ChallengedResource): 
 }
 
 /**
- * The `WWW-Authenticate` of an error (RFC 6750, section 3). It names the first of several sufficient scopes, as clients
- * would request all of a list.
+ * The `WWW-Authenticate` of an error (RFC 6750, section 3). It names the first of several sufficient scopes, because
+ * clients would request all of a list.
  * @param requiredScopes of the error's details
  * @returns undefined: the error's own header stays
  */

@@ -6,8 +6,8 @@ import { ipKeyGenerator } from 'express-rate-limit';
 type Trust = (address: string, hop: number) => boolean;
 
 /**
- * Gives every request the client's normalized address. Express returns entries of `X-Forwarded-For` as they are: with a
- * port, each connection of a client would have its own limits.
+ * Gives every request the client's normalized address. Express returns entries of `X-Forwarded-For` unchanged. An entry
+ * with a port would give each connection of a client its own limits.
  * @param app its setting `trust proxy` decides which entries count
  */
 export function addressByTrust(app: Express): void {
@@ -21,11 +21,12 @@ export function addressByTrust(app: Express): void {
 }
 
 /**
- * The address of a client behind trusted proxies. Entries are read from the last one on, as long as the proxy that wrote
- * them is trusted. At an entry without an address (`unknown`, RFC 7239 section 6), its proxy's address counts.
+ * The address of a client behind trusted proxies. Entries are read backwards from the last one, as long as the proxy
+ * that wrote them is trusted. At an entry without an address (`unknown`, RFC 7239 section 6), its proxy's address
+ * counts.
  * @param socket the address of the connected machine; undefined once it has hung up
  * @param forwarded `X-Forwarded-For`
- * @returns normalized, see {@link addressOf}; undefined where there is none
+ * @returns normalized, see {@link addressOf}; undefined if there is none
  */
 export function clientAddress(
   socket: string | undefined,
@@ -48,7 +49,7 @@ export function clientAddress(
 /**
  * Normalizes an address as proxies write it, such as `203.0.113.7:4711` or `"[2001:db8::7]:4711"`: without port and zone,
  * IPv6 as in RFC 5952, IPv4 mapped into IPv6 as IPv4.
- * @returns null where there is no address
+ * @returns null if there is no address
  */
 export function addressOf(given: string): string | null {
   const bare = given.replace(/^"(.*)"$/, '$1');
@@ -60,10 +61,12 @@ export function addressOf(given: string): string | null {
   return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(written)?.[1] ?? written;
 }
 
-/** Bits of an IPv6 address that stand for one caller: what a provider assigns to a customer. */
+/**
+ * How many bits of an IPv6 address identify a caller: the size of the network that a provider assigns to a customer.
+ */
 const IPV6_SUBNET = 56;
 
-/** The address, or the network of an IPv6 address, by which callers are told apart. */
+/** The address, or the network of an IPv6 address, that distinguishes callers. */
 export function networkOf(address: string): string {
   return ipKeyGenerator(address, IPV6_SUBNET);
 }

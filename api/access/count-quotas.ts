@@ -5,36 +5,36 @@ import type { ApiDependencies } from '../dependencies.ts';
 import { exists, namespaceUse, presentCount, type UsedQuota } from './present-counts.ts';
 import { countPayload, rateWait } from './quota-gate.ts';
 
-/** What the quotas of namespaces are decided by. */
+/** The dependencies of the checks of namespaces' quotas. */
 export type QuotaParts = Pick<
   ApiDependencies,
   'coordination' | 'clock' | 'telemetry' | 'quotas' | 'store' | 'readModel' | 'positions'
 >;
 
-/** How a caller makes room, by quota. */
+/** The way in which a caller can make room, by quota. */
 const remedies: Readonly<Record<CountQuota, string>> = {
   tasks: 'cancel one first',
   agents: 'remove one first',
-  topics: 'use a topic of earlier events',
+  topics: 'use a topic that already has events',
   events: 'wait until retention removes old runs, or trim topics',
   artifact_bytes: 'wait until retention removes old runs',
 };
 
-/** What a command creates. */
+/** The object that a command is about to create. */
 interface Creation {
   readonly namespace: string;
   readonly quota: CountQuota;
-  /** Whether it exists already, by an earlier attempt of the same command or by another one. */
+  /** Whether it already exists, because of an earlier attempt of this command or of another one. */
   readonly isThere: () => Promise<boolean>;
 }
 
-/** The last creation of each namespace and quota in this process: the next one waits for it. */
+/** The last creation of each namespace and quota in this process. The next one waits for it. */
 const turns = new WeakMap<object, Map<string, Promise<unknown>>>();
 
 /**
- * Creates something of which a namespace has a limited number. In one process, creations of a namespace with such a quota
- * go one after another, so that they cannot pass the limit together. Several processes may pass it by one each.
- * @throws RefusalError `STATE_CONFLICT` where there are as many as it may have; errors of `create`
+ * Creates something whose number per namespace is limited. In one process, creations of a namespace with such a quota
+ * run one after another, so that they cannot exceed the limit together. Several processes may exceed it by one each.
+ * @throws RefusalError `STATE_CONFLICT` if the limit is reached; errors of `create`
  */
 export async function createWithinQuota<T>(
   parts: QuotaParts,
@@ -43,7 +43,7 @@ export async function createWithinQuota<T>(
 ): Promise<T> {
   if ((await parts.quotas.of(namespace))[quota] === undefined) return create();
   return inTurn(parts.quotas, `${quota} ${namespace}`, async () => {
-    // Again, as it may have changed while others had their turn.
+    // Read again, because the count may have changed while others had their turn.
     const { [quota]: limit } = await parts.quotas.of(namespace);
     const used = await presentCount(parts, namespace, quota);
     const isFull = limit !== undefined && used >= limit;
@@ -67,7 +67,7 @@ export async function publishWithinQuotas<T>(
   const { topics } = await parts.quotas.of(namespace);
   if (topics === undefined) return publish();
   const isThere = (): Promise<boolean> => exists(parts.store, streams.topic(namespace, topic));
-  // Most topics are known, and their events need not wait for the view.
+  // Most topics already exist, and events on these need not wait for the view.
   if (await isThere()) return publish();
   return createWithinQuota(parts, { namespace, quota: 'topics', isThere }, publish);
 }
@@ -113,7 +113,7 @@ async function requireRoom(
 }
 
 /**
- * What runs of a namespace wait for whose quota is used up; null where none is.
+ * The condition for which a namespace's runs wait when a quota is used up; null if no quota is.
  * @throws CoordinationError, EventStoreError, ReadModelError
  */
 export async function quotaWait(
@@ -138,13 +138,13 @@ function usedUp(
   return new RefusalError('STATE_CONFLICT', message, { quota, limit, used, frees_at: null });
 }
 
-/** What failures are reported as. */
-const NOT_COUNTED = 'could not read what a namespace uses of its quotas';
+/** The message that reports a failure. */
+const NOT_COUNTED = "could not read the use of a namespace's quotas";
 
 async function inTurn<T>(owner: object, name: string, work: () => Promise<T>): Promise<T> {
   const queue = turns.get(owner) ?? new Map<string, Promise<unknown>>();
   turns.set(owner, queue);
-  // A failure of the previous creation concerns only its own caller.
+  // A failure of the previous creation concerns only that caller.
   const mine = (queue.get(name) ?? Promise.resolve()).then(work, work);
   queue.set(name, mine);
   try {

@@ -1,4 +1,4 @@
-/** A caller has as much work waiting as it may. */
+/** A caller has reached its limit of waiting work. */
 export class TooManyWaitingError extends Error {
   readonly limit: number;
 
@@ -9,7 +9,7 @@ export class TooManyWaitingError extends Error {
   }
 }
 
-/** Bounds how much work is done at a time. Waiting callers take turns, however much one of them asks for. */
+/** Limits how much work is done at a time. Waiting callers take turns, regardless of how much work each requests. */
 export class FairTurns {
   readonly #maxConcurrent: number;
   #running = 0;
@@ -34,7 +34,7 @@ export class FairTurns {
     }
   }
 
-  /** Waits for a turn, as {@link take} does. @returns ends it; to be called once */
+  /** Waits for a turn, as {@link take} does. @returns a function that ends the turn; to be called once */
   async start(caller: string, maxWaiting: number): Promise<() => void> {
     if (this.#running < this.#maxConcurrent) this.#running += 1;
     else await this.#turnOf(caller, maxWaiting);
@@ -48,7 +48,7 @@ export class FairTurns {
     return new Promise((resolve) => queue.push(resolve));
   }
 
-  /** The caller whose turn it is then comes last. */
+  /** The caller whose turn it is then moves to the end. */
   #startNext(): void {
     const [next] = this.#waiting;
     if (next === undefined) {

@@ -14,13 +14,13 @@ import type { Caller } from '../endpoint.ts';
 import { DISABLED, unauthorized } from '../errors.ts';
 import { effectiveScopes } from './namespace-admins.ts';
 
-/** The API key in an `Authorization`; null where it is something else. */
+/** The API key in an `Authorization` header; null if there is none. */
 export function apiKeyIn(header: string | undefined): string | null {
   const token = /^bearer +([^ ]+) *$/i.exec(header ?? '')?.[1];
   return token !== undefined && isApiKey(token) ? token : null;
 }
 
-/** Identifies callers by their API keys. A key is valid as long as it, and its agent, are. */
+/** Identifies callers by their API keys. A key is valid only while its agent may act. */
 export class KeyAuthentication {
   readonly #dependencies: ApiDependencies;
 
@@ -47,7 +47,7 @@ export class KeyAuthentication {
     return callerOf(id, key, agent);
   }
 
-  /** Whether a key would still be admitted. @param scopes any one, or `admin`, suffices */
+  /** Whether a key is still valid and has one of the scopes, or `admin`. */
   async stillAdmits(keyId: string, scopes: readonly string[]): Promise<boolean> {
     const { apiKeys, agents, clock } = this.#dependencies;
     const { state: key } = await apiKeys.get(keyId);
@@ -58,7 +58,7 @@ export class KeyAuthentication {
     return ['admin', ...scopes].some((each) => granted.includes(each));
   }
 
-  /** The agent of a key, even of one that is no longer valid; null for an unknown one. */
+  /** The agent of a key, even if the key is no longer valid; null for an unknown key. */
   async agentOf(token: string): Promise<string | null> {
     const { state } = await this.#dependencies.apiKeys.get(apiKeyId(token));
     return agentIdOf(state);

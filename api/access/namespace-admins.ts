@@ -5,7 +5,9 @@ import { badRequest, forbidden } from '../errors.ts';
 /** Scope for the administration of the caller's own namespace. */
 export const namespaceAdmin = 'namespace:admin';
 
-/** Scopes that concern the whole service: they have no effect outside `default`, and cannot be given there. */
+/**
+ * Scopes that concern the whole service. They have no effect outside `default`, and cannot be given to agents there.
+ */
 const ofService: ReadonlySet<string> = new Set(['ops']);
 
 /** The scopes of an agent that have an effect in its namespace. */
@@ -16,7 +18,8 @@ export function effectiveScopes(namespace: string, scopes: readonly string[]): r
 }
 
 /**
- * Whether a caller may give an agent these scopes: an admin any, others those that they have, and never `admin`.
+ * Checks that a caller may give an agent these scopes. An admin may give any scope. Other callers may only give scopes
+ * that they have, and never `admin`.
  * @param namespace of the agent
  * @throws HttpError 403; 400 for a scope that has no effect in the namespace
  */
@@ -30,7 +33,8 @@ export function checkGrant(caller: Caller, namespace: string, scopes: readonly s
 }
 
 /**
- * Whether a caller may change an agent: an admin any, others those that can do no more than they.
+ * Checks that a caller may change an agent. An admin may change any agent. Other callers may only change agents that
+ * have no more scopes than they have.
  * @throws HttpError 403
  */
 export function checkAdministers(caller: Caller, scopes: readonly string[]): void {

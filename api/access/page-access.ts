@@ -19,7 +19,7 @@ const REMEMBERED_FOR = 60_000;
 /** Headers that are remembered. */
 const MAX_REMEMBERED = 1000;
 
-/** The agent that looks at a page. */
+/** The agent for which a page of a list was made. */
 export type Visitor = Pick<Caller, 'agentId' | 'namespace' | 'name' | 'scopes' | 'admin'>;
 
 interface Remembered {
@@ -31,7 +31,7 @@ interface Remembered {
 
 /**
  * Authenticates browsers at closed pages by HTTP Basic (RFC 7617), with an agent's id and secret. Only reads may be
- * guarded like this, as browsers send the credentials with requests from any page.
+ * guarded like this, because browsers send the credentials with requests from any page.
  */
 export class PageAccess {
   readonly #dependencies: ApiDependencies;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import { addressOf, baseOf } from './public-address.ts';
 
-/** Where the service is reached. */
+/** The address under which clients reach the service. */
 interface AddressSettings {
   readonly publicUrl: string | undefined;
 }
@@ -13,8 +13,8 @@ export const SIGN_IN_COOKIE = 'svc_sign_in';
 type CookieName = typeof SESSION_COOKIE | typeof SIGN_IN_COOKIE;
 
 /**
- * A cookie's full name. Over TLS, `__Host-` keeps other hosts and plain HTTP from setting it. Cookies are shared by all
- * ports of a host, so that a port that is not the scheme's own is part of the name.
+ * A cookie's full name. Over TLS, `__Host-` keeps other hosts and plain HTTP from setting it. All ports of a host share
+ * cookies, so a port that is not the scheme's default is part of the name.
  * @param base the address of the service
  */
 function nameOf(cookie: CookieName, base: URL): string {
@@ -25,8 +25,9 @@ function nameOf(cookie: CookieName, base: URL): string {
 /**
  * The value of `Set-Cookie`. No script can read the cookie.
  * @param base the address of the service
- * @param options.sameSite `Strict`: no request that another site caused carries it; `Lax`: only links do
- * @param options.seconds how long it lasts; 0 removes it
+ * @param options.sameSite `Strict`: no request that another site caused carries the cookie. `Lax`: among such requests,
+ *   only links carry it
+ * @param options.seconds the lifetime of the cookie; 0 removes it
  */
 export function setCookie(
   cookie: CookieName,
@@ -40,7 +41,7 @@ export function setCookie(
   return `${nameOf(cookie, url)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${sameSite}${secure}`;
 }
 
-/** The value of a cookie; null where the request carries none, or several of that name. */
+/** The value of a cookie; null if the request has no cookie of that name, or several. */
 export function cookieIn(
   headers: IncomingMessage['headers'],
   cookie: CookieName,
@@ -55,13 +56,13 @@ export function cookieIn(
     .filter((each) => each.startsWith(`${name}=`))
     .map((each) => each.slice(name.length + 1));
   const [value = '', ...others] = values;
-  // Another host of the domain has set the second one, and nothing tells which is which.
+  // Another host of the domain has set the second one, and they cannot be told apart.
   return value === '' || others.length > 0 ? null : value;
 }
 
 /**
- * Lets the page's cookie stand for a bearer token, in requests that the page itself makes. Browsers attach cookies to
- * requests that other sites cause, so that in all other requests the cookie does not count.
+ * Accepts the page's cookie in place of a bearer token, but only in requests that the page itself makes. Browsers also
+ * attach cookies to requests that other sites cause, so in all other requests the cookie is ignored.
  */
 export function acceptPageCookie(settings: AddressSettings): RequestHandler {
   return (request, _response, next) => {
@@ -76,28 +77,29 @@ export function acceptPageCookie(settings: AddressSettings): RequestHandler {
   };
 }
 
-/** With this header, the page says that it means the cookie, whatever the browser adds. */
+/** With this header, the page says that the cookie counts, even if the browser adds other credentials. */
 const SESSION_HEADER = 'x-session';
 
-/** Whether a request has no credentials of its own. Browsers add Basic ones once they were asked for some. */
+/** Whether a request has no credentials of its own. Browsers add Basic credentials once a person has entered some. */
 const isFree = ({ headers }: Request): boolean =>
   headers.authorization === undefined ||
   (headers[SESSION_HEADER] === 'cookie' && /^basic /i.test(headers.authorization));
 
 /**
- * Whether a request comes from a page of this service. Browsers say so in `Sec-Fetch-Site`, which no page can set. Those
- * that don't send it, as over plain HTTP, send an `Origin` with whatever changes something or opens a WebSocket.
+ * Whether a request comes from a page of this service. Browsers say so in `Sec-Fetch-Site`, which no page can set.
+ * Browsers that do not send it, for example over plain HTTP, send an `Origin` with every request that changes something
+ * or opens a WebSocket.
  */
 function isFromOwnPage(request: Request, settings: AddressSettings): boolean {
   const { method, headers } = request;
   const isReading = (method === 'GET' || method === 'HEAD') && headers.upgrade === undefined;
   const site = headers['sec-fetch-site'];
-  // `none`: a person has typed the address.
+  // `none`: a person typed the address.
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && isReading);
   return headers.origin === undefined ? isReading : isOwnOrigin(headers.origin, request, settings);
 }
 
-/** Whether a browser says that a page of another origin has sent the request. */
+/** Whether the browser reports that a page of another origin has sent the request. */
 export function isFromOtherOrigin(request: Request, settings: AddressSettings): boolean {
   const { origin, 'sec-fetch-site': site } = request.headers;
   if (site !== undefined) return site !== 'same-origin' && site !== 'none';

@@ -18,8 +18,8 @@ export interface PageSession {
 }
 
 /**
- * Begins a session of the page: its cookie holds the only token, which lasts as long as the session. Each sign-in begins
- * a session of its own, so that nobody can plant one beforehand.
+ * Starts a session of the page. Its cookie holds the only token, which lasts as long as the session. Each sign-in
+ * starts a new session, so nobody can plant one in the browser beforehand.
  */
 export async function beginPageSession(
   call: Pick<Call, 'dependencies' | 'context' | 'base'>,
@@ -32,7 +32,7 @@ export async function beginPageSession(
   const expiresAt = toIso(context.now + seconds * 1000);
   const { sid, jti, position } = await startSession(call, agentId, agent, expiresAt);
   const { name } = agent;
-  // Without the scopes: browsers drop cookies over 4 KiB.
+  // The token leaves out the scopes, because browsers drop cookies over 4 KiB.
   const claims = { sub: agentId, type: 'page', scope: '', name, sid, jti } as const;
   const token = signToken(claims, seconds, context.now, settings.tokenKeys.jwtKey);
   const cookie = setCookie(SESSION_COOKIE, token, base(), { sameSite: 'Strict', seconds });

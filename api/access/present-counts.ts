@@ -12,7 +12,7 @@ type Parts = Pick<ApiDependencies, 'store' | 'readModel' | 'positions'>;
 
 const unended = { field: 'status', op: 'in', value: ['active', 'paused'] } as const;
 
-/** Quotas that the view of usage counts. */
+/** Quotas whose use the view of usage counts. */
 export type UsedQuota = 'events' | 'artifact_bytes';
 
 /** The views from which the other quotas are counted. */
@@ -23,8 +23,8 @@ const views = {
 } as const;
 
 /**
- * How much a namespace has. Tasks, agents and topics are counted as of the log's present end.
- * @throws HttpError 503 where a view lags behind that; EventStoreError, ReadModelError
+ * How much of a quota a namespace uses. Tasks, agents and topics are counted at the log's present end.
+ * @throws HttpError 503 if a view lags behind it; EventStoreError, ReadModelError
  */
 export async function presentCount(
   parts: Parts,
@@ -46,7 +46,7 @@ export async function presentCount(
   }
 }
 
-/** What a namespace has in the log and in the store of artifacts, as the view knows it. @throws ReadModelError */
+/** How much of the log and the artifact store a namespace uses, according to the view. @throws ReadModelError */
 export async function namespaceUse(
   { readModel }: Pick<Parts, 'readModel'>,
   namespace: string,

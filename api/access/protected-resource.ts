@@ -7,14 +7,14 @@ import { baseOf, addressOf } from './public-address.ts';
 
 /** The endpoint of the Model Context Protocol, whose clients discover how to authenticate. */
 export const MCP_PATH = '/ext/mcp_http/mcp';
-/** As Express finds it: in any case, and with a slash at the end. */
+/** Matches like Express does: in upper or lower case, and with or without a final slash. */
 const isMcpPath = new RegExp(`^${MCP_PATH}/?$`, 'i');
 
 /** Path of the metadata (RFC 9728, section 3.1); the path of the resource follows. */
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 export interface OriginSettings {
-  /** `SVC_PUBLIC_URL`: the address at which clients reach the service; undefined: the one they used. */
+  /** `SVC_PUBLIC_URL`: the address at which clients reach the service; undefined: the address that they used. */
   readonly publicUrl: string | undefined;
   /** `SVC_CORS_ORIGINS`. */
   readonly corsOrigins: readonly string[] | undefined;
@@ -79,7 +79,8 @@ function isKnown(
 ): boolean {
   if (corsOrigins.includes('*') || corsOrigins.includes(origin)) return true;
   if (publicUrl !== undefined && new URL(publicUrl).origin === origin) return true;
-  // For a name, equal `Host` and `Origin` prove nothing: its owner may resolve it to any address.
+  // If `Host` and `Origin` are the same name, that proves nothing, because the owner of the name
+  // may resolve it to any address.
   return origin === addressOf(request) && isOwnAddress(new URL(origin).hostname);
 }
 

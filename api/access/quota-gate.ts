@@ -8,9 +8,9 @@ import { HttpError } from '../errors.ts';
 type Parts = Pick<ApiDependencies, 'coordination' | 'clock' | 'telemetry' | 'quotas'>;
 
 /**
- * Counts bytes of payloads of a namespace in this minute, over all processes. While the coordination store is
+ * Counts the bytes of a namespace's payloads in this minute, over all processes. While the coordination store is
  * unavailable, nothing is counted.
- * @throws HttpError 429 where they would exceed its quota
+ * @throws HttpError 429 if they exceed its quota
  */
 export async function countPayload(
   parts: Parts,
@@ -22,24 +22,27 @@ export async function countPayload(
   const bytes = Buffer.byteLength(JSON.stringify(payload));
   const quota = 'payload_bytes_per_minute';
   const name = quotaCounter(quota, namespace);
-  const counted = await unlessAway(parts, (store) => store.count(name, bytes, QUOTA_WINDOW));
+  const counted = await nullIfUnavailable(parts, (store) => store.count(name, bytes, QUOTA_WINDOW));
   if (counted !== null && counted.sum > limit) throw usedUp(parts, quota, limit, counted.remaining);
 }
 
 /**
  * Checks that a namespace may start more runs in this minute. They are counted when they start.
- * @throws HttpError 429 where its quota is used up
+ * @throws HttpError 429 if its quota is used up
  */
 export async function requireRunRate(parts: Parts, namespace: string): Promise<void> {
   const { runs_per_minute: limit } = await parts.quotas.of(namespace);
   if (limit === undefined) return;
   const name = quotaCounter('runs_per_minute', namespace);
-  const counted = await unlessAway(parts, (store) => store.readCount(name, QUOTA_WINDOW));
+  const counted = await nullIfUnavailable(parts, (store) => store.readCount(name, QUOTA_WINDOW));
   const { sum, remaining } = counted ?? { sum: 0, remaining: QUOTA_WINDOW };
   if (sum >= limit) throw usedUp(parts, 'runs_per_minute', limit, remaining);
 }
 
-/** What runs of a namespace wait for whose quota of this minute is used up; null where it is not. @throws CoordinationError, EventStoreError */
+/**
+ * The condition for which a namespace's runs wait when the quota of this minute is used up; null if it is not.
+ * @throws CoordinationError, EventStoreError
+ */
 export async function rateWait(
   { coordination, quotas }: Pick<Parts, 'coordination' | 'quotas'>,
   namespace: string,
@@ -54,8 +57,8 @@ export async function rateWait(
   return `the next minute: its namespace has started ${limit} of ${limit} runs in this one (quota runs_per_minute)`;
 }
 
-/** null while the coordination store is unavailable. */
-async function unlessAway<T>(
+/** Reads from the coordination store. Returns null while it is unavailable. */
+async function nullIfUnavailable<T>(
   { coordination, telemetry }: Parts,
   read: (store: Coordination) => Promise<T>,
 ): Promise<T | null> {
@@ -69,7 +72,7 @@ async function unlessAway<T>(
   }
 }
 
-/** @param remaining milliseconds until it frees */
+/** @param remaining milliseconds until the quota frees */
 function usedUp(
   { clock, telemetry }: Parts,
   quota: RateQuota,
@@ -84,5 +87,5 @@ function usedUp(
   return new HttpError('rate_limit_exceeded', message, details, { 'Retry-After': String(seconds) });
 }
 
-/** What failures are reported as. */
+/** The message that reports a failure. */
 const NOT_COUNTED = 'could not count for a quota';

@@ -10,10 +10,10 @@ import type { InnerRequests } from '../inner-requests.ts';
 import { RequestCounts } from './request-counts.ts';
 
 /**
- * Counts all requests but those of health: for the agent of a valid token, else for the address. Rejects those over the
- * limit before any other check.
- * @param inner knows requests that were counted already
- * @returns null where `SVC_RATE_LIMIT` is 0
+ * Counts all requests except health checks: for the agent of a valid token, otherwise for the address. Rejects requests
+ * over the limit before any other check.
+ * @param inner recognises requests that were already counted
+ * @returns null if `SVC_RATE_LIMIT` is 0
  */
 export function rateLimiting(
   { settings, coordination, clock, telemetry }: ApiDependencies,
@@ -34,7 +34,7 @@ export function rateLimiting(
   const limiter = rateLimit({
     windowMs: window,
     limit,
-    // Set above, without the date that the library adds.
+    // The header is set above, without the date that the library adds.
     legacyHeaders: false,
     standardHeaders: false,
     validate: false,

@@ -5,11 +5,11 @@ import { CappedRecord, type Noted, type RecordParts } from './capped-record.ts';
 export interface Refused extends Noted {
   /** Method and path as the interface's description writes them. */
   readonly action: string;
-  /** The path as it was sent. */
+  /** The path as sent. */
   readonly path: string;
   readonly status: number;
   readonly code: string;
-  /** The step whose wait had ended before; undefined: it was about something else. */
+  /** For a call that came too late: the step whose wait had ended. Otherwise undefined. */
   readonly step?: { readonly run_id: string; readonly step: string } | undefined;
 }
 

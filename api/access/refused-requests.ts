@@ -14,7 +14,7 @@ import { recordedReason } from '../serving/headers.ts';
 import { holdsToken, shownPath } from '../serving/shown-path.ts';
 import { KeyAuthentication } from './key-authentication.ts';
 import type { Refused } from './refusals.ts';
-import { SignInRefusal } from '../people/sign-in-refusal.ts';
+import { SignInRefusedError } from '../people/sign-in-refused-error.ts';
 import { verifyAnyToken } from './tokens.ts';
 
 /** Statuses of refusals that are recorded. */
@@ -47,7 +47,7 @@ export class RefusedRequests {
   thrown(error: unknown, refused: RefusedRequest): void {
     const { code, details } = toHttpError(error);
     const status = errorStatuses[code];
-    if (error instanceof SignInRefusal) {
+    if (error instanceof SignInRefusedError) {
       const agentId = error.agentId ?? ANONYMOUS;
       this.#record(status, code, refused, Promise.resolve(agentId), undefined, error.recorded);
     } else if (!(error instanceof OAuthError)) this.#note(status, code, refused, stepIn(details));
@@ -56,7 +56,7 @@ export class RefusedRequests {
     }
   }
 
-  /** Records a request that was answered with the recorded refusal of its Idempotency-Key. */
+  /** Records a request whose response was the recorded error of its Idempotency-Key. */
   replayed(body: unknown, refused: RefusedRequest): void {
     const code = isJsonObject(body) ? body['error'] : undefined;
     if (isErrorCode(code)) this.#note(errorStatuses[code], code, refused);
@@ -77,7 +77,7 @@ export class RefusedRequests {
   ): void {
     const now = this.#dependencies.clock.now();
     const noting = async (): Promise<void> => {
-      // A callback that came too late has no agent, but its step.
+      // A callback that came too late has no agent, but a step.
       const agentId = (await agent) ?? (step === undefined ? null : ANONYMOUS);
       if (agentId === null) return;
       const { action, request } = refused;
@@ -92,7 +92,7 @@ export class RefusedRequests {
     });
   }
 
-  /** Of the agent; of the step's run for a callback, which has none. */
+  /** The namespace of the agent; for a callback, the namespace of the step's run. */
   async #namespaceOf(agentId: string, step: Refused['step']): Promise<string> {
     const { agents, store } = this.#dependencies;
     if (agentId === ANONYMOUS) {
@@ -104,7 +104,10 @@ export class RefusedRequests {
     return 'namespace' in state ? state.namespace : DEFAULT_NAMESPACE;
   }
 
-  /** The agent by its token, even an invalid one; else the one that the request claims to be from. */
+  /**
+   * The agent of the token, even if the token is invalid. Without a token, the agent that the request claims to be
+   * from.
+   */
   async #agentOf(status: number, { request, body }: RefusedRequest): Promise<string | null> {
     if (status !== 401) {
       const caller = await this.#authentication.callerOf(request);
@@ -133,7 +136,7 @@ export class RefusedRequests {
   }
 }
 
-/** The step that an error names. */
+/** The step that an error's details name. */
 function stepIn({ run_id, step }: Readonly<Record<string, unknown>>): Refused['step'] {
   return typeof run_id === 'string' && typeof step === 'string' ? { run_id, step } : undefined;
 }
@@ -151,7 +154,8 @@ function contextOf(
     actor: agentId,
     source: request.ip ?? '',
     correlationId: id,
-    // It may repeat the token, or tell a secret of the run, which is not known here.
+    // The reason is left out, because it may contain the token or a secret of the run, which cannot
+    // be masked here.
     reason: holdsToken(request) ? undefined : recordedReason(request, body),
     now,
   };

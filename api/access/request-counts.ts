@@ -3,7 +3,7 @@ import type { Clock, Instant } from '../../domain/clock.ts';
 import type { Failures } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const ALONE = 'counting requests in this process alone';
 
 /** How often counts are shared with the other processes. Milliseconds. */
@@ -13,7 +13,7 @@ const SHARE_INTERVAL = 1000;
 const MAX_CONCURRENT = 20;
 const MAX_PER_ROUND = 1000;
 
-/** Callers of one kind that are remembered; the oldest are forgotten. */
+/** How many callers of one kind are remembered. The oldest are forgotten. */
 const MAX_CALLERS = 50_000;
 
 interface Count {
@@ -36,13 +36,13 @@ export class RequestCounts implements Store {
   readonly #clock: Clock;
   readonly #failures: Failures;
   readonly #window: number;
-  /** By kind of caller, so that many addresses displace no agent; in the order in which windows began. */
+  /** By kind of caller, so that many addresses displace no agent. Ordered by the beginning of their windows. */
   readonly #counts = new Map<string, Map<string, Count>>();
   readonly #unshared = new Map<string, Count>();
-  /** Remainder, modulo the window, of the times at which windows end in the coordination store. */
+  /** The remainder, modulo the window, of the times at which windows end in the coordination store. */
   #phase = 0;
   #isScheduled = false;
-  /** In the clock's `steady`. */
+  /** A time of the clock's `steady`. */
   #sharedAt = Number.NEGATIVE_INFINITY;
   #isAlone = false;
 
@@ -122,12 +122,12 @@ export class RequestCounts implements Store {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // At once after a pause, to learn what the others have counted meanwhile.
+    // Shared at once after a pause, to learn the counts of other processes in the meantime.
     const left = Math.max(0, this.#sharedAt + SHARE_INTERVAL - this.#clock.steady());
     this.#clock.after(left, () => void this.#shareRound(), { background: true });
   }
 
-  /** Never rejects: what can't be shared now is shared later. */
+  /** Never rejects: counts that cannot be shared now are shared later. */
   async #shareRound(): Promise<void> {
     const round = [...this.#unshared].slice(0, MAX_PER_ROUND);
     for (const [key] of round) this.#unshared.delete(key);
@@ -157,7 +157,7 @@ export class RequestCounts implements Store {
     try {
       const name = `requests ${key}`;
       const { sum, remaining } = await this.#coordination.count(name, own, this.#window);
-      // The store's window applies, as clocks may differ.
+      // The store's window applies, because clocks may differ.
       const ends = Math.round(this.#clock.now() + remaining);
       this.#phase = ends % this.#window;
       count.own -= own;

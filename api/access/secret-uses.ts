@@ -8,7 +8,7 @@ interface NotedUse extends Noted {
   readonly use: SecretUse;
 }
 
-/** The record of uses of secrets. Values are not recorded. */
+/** Records uses of secrets, without their values. */
 export class SecretUses extends CappedRecord<NotedUse> {
   readonly #now: () => number;
   readonly #source: string;
@@ -52,7 +52,7 @@ function usedBy<C extends object>(
     secret_version: secret.version,
     source: secret.source,
     task_id: taskId,
-    // The others of a sum may have been of other runs.
+    // Other uses in the sum may belong to other runs.
     run_id: isSum ? null : runId,
     step: isSum ? null : step,
     ...counted,

@@ -13,7 +13,7 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** A new API key: 32 random bytes after a prefix by which it is recognised. */
+/** Creates an API key: a recognisable prefix and 32 random bytes. */
 export function newApiKey(): string {
   return API_KEY_PREFIX + randomBytes(32).toString('base64url');
 }
@@ -60,10 +60,10 @@ export async function verifyNobody(secret: string, caller: string): Promise<fals
   return false;
 }
 
-/** Concurrent hashes; files and DNS need the other two threads of the pool. */
+/** How many hashes are computed concurrently. Files and DNS need the other two threads of the pool. */
 const turns = new FairTurns(2);
 
-/** Hashes that may wait for one caller: some seconds' work. */
+/** How many hashes may wait for one caller: the work of some seconds. */
 const MAX_WAITING = 200;
 
 /** @param caller null: the service itself, or an operator */

@@ -4,7 +4,7 @@ import { HttpError } from '../errors.ts';
 import { networkOf } from './client-address.ts';
 import { TooManyWaitingError } from './fair-turns.ts';
 
-/** From this failure on within {@link WINDOW}, an agent at an address must wait. */
+/** After this many failures within {@link WINDOW}, an agent at an address must wait. */
 const MAX_FAILURES = 10;
 /** Milliseconds. */
 const WINDOW = 60_000;
@@ -19,15 +19,15 @@ interface Dependencies {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** The last attempt of each name: the next one waits for it. */
+/** The last attempt of each name. The next attempt waits for it. */
 const queues = new WeakMap<Counting, Map<string, Promise<unknown>>>();
 
 /**
- * Limits the guessing of secrets. Attempts for one agent from one address, or IPv6 network, run one after the other:
- * concurrent ones would all be checked before the first has failed.
+ * Limits the guessing of secrets. Attempts for one agent from one address, or IPv6 network, run one after the other.
+ * Concurrent attempts would all be checked before the first one has failed.
  * @param attempt receives the address or network; resolves with null for a failure
  * @returns the attempt's result; null for a failure
- * @throws HttpError 429, without another attempt, after ten failures in a minute, and where too many attempts wait
+ * @throws HttpError 429, without another attempt, after ten failures in a minute, and if too many attempts wait
  */
 export async function limitFailures<T>(
   dependencies: Dependencies,
@@ -37,7 +37,8 @@ export async function limitFailures<T>(
   const network = networkOf(address);
   const name = `token-failures ${agentId} ${network}`;
   return inTurn(dependencies.coordination, name, async () => {
-    // `counted` leaves no record, so that constantly changing names leave none before a secret was checked.
+    // `counted` leaves no record. So constantly changing names leave no record before a secret was
+    // checked.
     requireFewFailures(dependencies, await dependencies.coordination.readCount(name, WINDOW));
     const result = await attempt(network).catch((error: unknown) => {
       if (!(error instanceof TooManyWaitingError)) throw error;

@@ -17,7 +17,7 @@ import { signToken, verifyToken } from './tokens.ts';
 type TokenCall = Pick<Call, 'dependencies' | 'context' | 'address'>;
 
 /**
- * The agent if the secret is right; see {@link limitFailures} and {@link agentBySecret}.
+ * Returns the agent if the secret is right; see {@link limitFailures} and {@link agentBySecret}.
  * @param agentId in lower case
  * @throws HttpError 401 for an unknown or disabled agent or a wrong secret, 429
  */
@@ -30,7 +30,7 @@ export async function signIn(
     agentBySecret(dependencies, agentId, secret, network),
   );
   if (agent === null) throw unauthorized('the agent is unknown, or the secret is wrong');
-  // Told only to those who know the secret.
+  // Only callers who know the secret receive this message.
   if (agent.disabled !== null) throw unauthorized(DISABLED);
   return agent;
 }
@@ -74,7 +74,7 @@ export async function startSession(
 
 /**
  * Exchanges a refresh token for a new pair. A token that was used before ends the session.
- * @param agentId whose it must be; undefined: any agent's
+ * @param agentId the agent that the token must belong to; undefined: any
  * @throws HttpError 401
  */
 export async function refreshTokens(

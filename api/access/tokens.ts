@@ -4,7 +4,7 @@ import type { Instant } from '../../domain/clock.ts';
 
 const ISSUER = 'task-scheduling-service';
 
-/** `page`: the token of the page's cookie, which is an access token for as long as its session. */
+/** `page`: the token of the page's cookie, an access token that lasts as long as its session. */
 const tokenTypes = ['access', 'refresh', 'page'] as const;
 export type TokenType = (typeof tokenTypes)[number];
 
@@ -55,7 +55,7 @@ export function verifyToken(
   return claims !== null && types.includes(claims.type) ? claims : null;
 }
 
-/** As {@link verifyToken}, for any type, even expired: to end its session. */
+/** Like {@link verifyToken}, but for any type and even if expired. Used to end its session. */
 export function verifyAnyToken(token: string, keys: TokenKeys): Claims | null {
   return decode(token, null, keys.jwtKey) ?? decode(token, null, keys.previousJwtKey);
 }

@@ -6,7 +6,7 @@ import { CappedRecord, type Noted, type RecordParts } from './capped-record.ts';
 export interface ToolCalled extends Noted {
   readonly tool: string;
   readonly outcome: ToolCallOutcome;
-  /** Of the error; null without one. */
+  /** The code of the error; null if there was none. */
   readonly code: string | null;
 }
 

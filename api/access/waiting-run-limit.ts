@@ -4,7 +4,7 @@ import { HttpError } from '../errors.ts';
 import { requireEventRoom, type QuotaParts } from './count-quotas.ts';
 import { countPayload, requireRunRate } from './quota-gate.ts';
 
-/** After how many seconds a refused client may try again. */
+/** The seconds after which a rejected client may try again. */
 const RETRY_AFTER = '10';
 
 type Parts = QuotaParts & Pick<ApiDependencies, 'jobs' | 'settings'>;
@@ -16,7 +16,7 @@ interface Owner {
 
 /**
  * Checks that an agent may have more runs, by its limits and the quotas of its namespace.
- * @param owner the agent whose runs they would be
+ * @param owner the agent that would own the runs
  * @param params of the runs, which count as payload
  * @throws HttpError 429; RefusalError `STATE_CONFLICT`
  */
@@ -28,10 +28,10 @@ export async function requireMoreRuns(parts: Parts, owner: Owner, params: unknow
 }
 
 /**
- * Checks that an agent may have more runs. Runs count from their request to their end. In a process without workers, the
- * check begins some moments after the first request.
- * @param owner the agent whose runs they would be
- * @throws HttpError 429 where it, or its namespace, has as many unfinished runs as it may
+ * Checks that an agent may have more runs. Runs count from their request to their end. In a process without workers,
+ * the check starts shortly after the first request.
+ * @param owner the agent that would own the runs
+ * @throws HttpError 429 if the agent or its namespace has reached its limit of unfinished runs
  */
 function requireRoom(
   { jobs, settings, telemetry }: Pick<Parts, 'jobs' | 'settings' | 'telemetry'>,
@@ -43,7 +43,7 @@ function requireRoom(
   if (unfinished === null) return;
   const refuse = (limit: SharedLimit, whose: string, most: number, setting: string): HttpError => {
     telemetry.count('limit_refusals_total', { limit });
-    const message = `${most} runs of ${whose} have not ended, as many as it may have: wait, or cancel some`;
+    const message = `${whose} has ${most} unfinished runs, the most it may have: wait, or cancel some`;
     const headers = { 'Retry-After': RETRY_AFTER };
     return new HttpError('rate_limit_exceeded', message, { limit: most, setting }, headers);
   };

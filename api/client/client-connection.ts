@@ -15,17 +15,19 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** An access token. */
   readonly token?: string;
-  /** Exchanged for a token when needed, and again when that has expired; a function is called each time. */
+  /** Exchanged for a token when needed, and again when the token has expired. A function is called each time. */
   readonly credentials?: Credentials | (() => Credentials);
   /** Stores tokens for later clients; default: they are not stored. */
   readonly kept?: KeptTokens;
-  /** For admins: lists and figures show only this namespace, unless the call names another. Default: all of them. */
+  /**
+   * For admins: lists and figures show only this namespace, unless the call names another one. Default: all namespaces.
+   */
   readonly namespace?: string;
   /** The reason of every command, unless the call gives another (`X-Reason`). */
   readonly reason?: string;
   /** Aborts all running calls. */
   readonly signal?: AbortSignal;
-  /** Default: the platform's. */
+  /** Default: the platform's `fetch`. */
   readonly fetch?: typeof fetch;
 }
 
@@ -57,14 +59,14 @@ export interface ApiResponse<T> {
   readonly headers: Headers;
 }
 
-/** An error that the service, or something before it, answered with. */
+/** An error response of the service, or of a proxy in front of it. */
 export class ApiError extends Error {
   readonly status: number;
   /** `unknown` if the response is not the service's. */
   readonly code: ErrorBody['error'] | 'unknown';
   readonly details: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
-  /** The service's message alone; null if the response is not the service's. */
+  /** The message in the service's response; null if the response is not the service's. */
   readonly said: string | null;
   /** Seconds to wait before the next attempt; null if unknown. */
   readonly retryAfter: number | null;
@@ -83,24 +85,24 @@ export class ApiError extends Error {
 }
 
 /** A request. */
-export interface Asking extends CallOptions {
+export interface ApiRequest extends CallOptions {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With its ids filled in. */
+  /** The path, with its ids filled in. */
   readonly path: string;
   /** Undefined parameters are left out. */
   readonly query?: object | undefined;
   readonly body?: unknown;
-  /** Needs no token. */
+  /** Whether the request needs no token. */
   readonly open?: boolean;
   /** Statuses that are returned rather than thrown, such as the 503 of a health report. */
   readonly also?: readonly number[];
 }
 
 /** A live path that is watched. */
-export interface Watching {
+export interface LiveRequest {
   readonly path: string;
   readonly query?: object | undefined;
-  /** The id of the last message received: the stream continues behind it. */
+  /** The id of the last message received: the stream continues after it. */
   readonly lastEventId?: string | undefined;
   readonly signal?: AbortSignal;
 }
@@ -115,7 +117,7 @@ export class ClientConnection {
   #token: Promise<string | null>;
   /** The value of {@link #token}; null while it is pending. */
   #held: string | null;
-  /** When to replace the token before it expires, on the steady clock; Infinity if unknown. */
+  /** The time at which the token is replaced before it expires, by the monotonic clock; Infinity if unknown. */
   #renewAt = Infinity;
   /** A token was rejected, so that a stored one is not used. */
   #refused = false;
@@ -128,10 +130,10 @@ export class ClientConnection {
   }
 
   /** @throws ApiError for an error; what `fetch` throws without a response */
-  async call<T>(asking: Asking): Promise<ApiResponse<T>> {
-    const response = await this.#sendAgain(asking);
-    if (!response.ok && asking.also?.includes(response.status) !== true) {
-      throw await refusal(response, `${asking.method} ${asking.path}`);
+  async call<T>(request: ApiRequest): Promise<ApiResponse<T>> {
+    const response = await this.#sendAgain(request);
+    if (!response.ok && request.also?.includes(response.status) !== true) {
+      throw await refusal(response, `${request.method} ${request.path}`);
     }
     const text = await response.text();
     const { status, headers } = response;
@@ -146,16 +148,16 @@ export class ClientConnection {
   }
 
   /** The messages of a live path, until either side ends it. @throws ApiError; what `fetch` throws */
-  async *live({ lastEventId, ...watched }: Watching): AsyncGenerator<ServerSentEvent> {
+  async *live({ lastEventId, ...watched }: LiveRequest): AsyncGenerator<ServerSentEvent> {
     const response = await this.#sendAgain({ ...watched, method: 'GET' }, { lastEventId });
     if (!response.ok) throw await refusal(response, `GET ${watched.path}`);
     if (response.body !== null) yield* serverSentEvents(response.body);
   }
 
   /** The text of a response as it arrives, with back-pressure. @throws ApiError; what `fetch` throws, at any time */
-  async *download(asking: Pick<Asking, 'path' | 'query' | 'signal'>): AsyncGenerator<string> {
-    const response = await this.#sendAgain({ ...asking, method: 'GET' });
-    if (!response.ok) throw await refusal(response, `GET ${asking.path}`);
+  async *download(request: Pick<ApiRequest, 'path' | 'query' | 'signal'>): AsyncGenerator<string> {
+    const response = await this.#sendAgain({ ...request, method: 'GET' });
+    if (!response.ok) throw await refusal(response, `GET ${request.path}`);
     const decoder = new TextDecoder();
     for await (const bytes of response.body ?? []) yield decoder.decode(bytes, { stream: true });
     yield decoder.decode();
@@ -167,10 +169,13 @@ export class ClientConnection {
   }
 
   /** Sends a request, and again with a new token if the first was rejected. */
-  async #sendAgain(asking: Asking, live?: Pick<Watching, 'lastEventId'>): Promise<Response> {
-    const token = await this.#tokenFor(asking);
-    const response = await this.#send(asking, token, live);
-    const renewable = this.#options.credentials !== undefined && asking.open !== true;
+  async #sendAgain(
+    request: ApiRequest,
+    live?: Pick<LiveRequest, 'lastEventId'>,
+  ): Promise<Response> {
+    const token = await this.#tokenFor(request);
+    const response = await this.#send(request, token, live);
+    const renewable = this.#options.credentials !== undefined && request.open !== true;
     if (response.status !== 401 || !renewable) return response;
     await response.arrayBuffer();
     // Unless another call has already replaced the rejected token.
@@ -179,25 +184,25 @@ export class ClientConnection {
       this.#held = null;
       this.#token = Promise.resolve(null);
     }
-    return this.#send(asking, await this.#tokenFor(asking), live);
+    return this.#send(request, await this.#tokenFor(request), live);
   }
 
   /** Stops waiting when the caller aborts; a sign-in continues for other calls. */
-  async #tokenFor({ open = false, signal }: Pick<Asking, 'open' | 'signal'>) {
+  async #tokenFor({ open = false, signal }: Pick<ApiRequest, 'open' | 'signal'>) {
     return open ? null : untilAborted(this.#accessToken(), signal);
   }
 
   async #send(
-    asking: Asking,
+    request: ApiRequest,
     token: string | null,
-    live?: Pick<Watching, 'lastEventId'>,
+    live?: Pick<LiveRequest, 'lastEventId'>,
   ): Promise<Response> {
-    const { method, path, body } = asking;
+    const { method, path, body } = request;
     const { namespace } = this.#options;
     const isNarrowed = namespace !== undefined && takesNamespace(method, path);
-    const query = isNarrowed ? { namespace, ...asking.query } : asking.query;
+    const query = isNarrowed ? { namespace, ...request.query } : request.query;
     const headers = new Headers();
-    const { reason = this.#options.reason, idempotencyKey, ifMatch } = asking;
+    const { reason = this.#options.reason, idempotencyKey, ifMatch } = request;
     if (token !== null) headers.set('authorization', `Bearer ${token}`);
     if (live !== undefined) headers.set('accept', 'text/event-stream');
     if (live?.lastEventId !== undefined) headers.set('last-event-id', live.lastEventId);
@@ -205,7 +210,7 @@ export class ClientConnection {
     if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey);
     if (ifMatch !== undefined) headers.set('if-match', `"${ifMatch}"`);
     if (reason !== undefined && method !== 'GET') headers.set('x-reason', utf8Header(reason));
-    const signals = [asking.signal, this.#options.signal].filter((each) => each !== undefined);
+    const signals = [request.signal, this.#options.signal].filter((each) => each !== undefined);
     return this.#fetch(this.#options.baseUrl.replace(/\/+$/, '') + path + queryText(query), {
       method,
       headers,
@@ -245,9 +250,9 @@ export class ClientConnection {
     const { agentId, agentSecret } = given;
     // JSON leaves undefined fields out.
     const body = { agent_id: agentId, agent_secret: agentSecret };
-    const asking = { method: 'POST', path: '/agents/auth/token', body, open: true } as const;
-    const { access_token: token, expires_in } = (await this.call<Tokens>(asking)).data;
-    // Tokens expire at whole seconds, so the last one may be short.
+    const request = { method: 'POST', path: '/agents/auth/token', body, open: true } as const;
+    const { access_token: token, expires_in } = (await this.call<Tokens>(request)).data;
+    // Tokens expire at whole seconds, so the last second may be short.
     this.#renewAt = performance.now() + (expires_in * RENEWED_AFTER - 1) * 1000;
     kept?.keep(given, token);
     return token;

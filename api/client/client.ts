@@ -18,15 +18,15 @@ import type * as Schedules from '../schemas/response-schemas-schedules.ts';
 import {
   ClientConnection,
   type ApiResponse,
-  type Asking,
+  type ApiRequest,
   type CallOptions,
   type ClientOptions,
-  type Watching,
+  type LiveRequest,
 } from './client-connection.ts';
 import type * as Looked from '../schemas/audit-schemas.ts';
 import type { EventsExportQuery, RunsExportQuery } from '../schemas/export-schemas.ts';
 import type * as Spans from '../schemas/schedule-schemas.ts';
-import type * as Taken from '../schemas/schemas.ts';
+import type * as Requests from '../schemas/schemas.ts';
 import { agents, keys } from './agent-methods.ts';
 import { artifactPath, pathTo } from './path-to.ts';
 import { runs } from './run-methods.ts';
@@ -39,26 +39,42 @@ import { jobs, workers } from './worker-methods.ts';
 
 export { ApiError } from './client-connection.ts';
 export type {
+  ApiRequest,
   ApiResponse,
-  Asking,
   CallOptions,
   ClientOptions,
   Credentials,
   KeptTokens,
-  Watching,
+  LiveRequest,
 } from './client-connection.ts';
 export type { ServerSentEvent } from './server-sent-events.ts';
 export type { Agent, ApiKey } from '../schemas/response-schemas-agents.ts';
 export type { Approval } from '../schemas/response-schemas-approvals.ts';
-export type { EventPage, RecentEvents, Topics } from '../schemas/response-schemas-events.ts';
+export type {
+  EventPage,
+  PublishedEvent,
+  RecentEvents,
+  Topics,
+} from '../schemas/response-schemas-events.ts';
 export type { HealthReport } from '../schemas/response-schemas-health.ts';
 export type {
   Backfill,
   ConcurrencyKey,
   Explanation,
 } from '../schemas/response-schemas-schedules.ts';
-export type { Run, RunItem, RunPage } from '../schemas/response-schemas-runs.ts';
-export type { StatisticsSummary, TaskStatistics } from '../schemas/statistics-schemas.ts';
+export type {
+  Run,
+  RunExplanation,
+  RunItem,
+  RunPage,
+  RunsCanceled,
+  RunsRedriven,
+} from '../schemas/response-schemas-runs.ts';
+export type {
+  ErrorStatistics,
+  StatisticsSummary,
+  TaskStatistics,
+} from '../schemas/statistics-schemas.ts';
 export type { Task, TaskItem, TaskPage } from '../schemas/response-schemas-tasks.ts';
 export type { WebhookDelivery } from '../schemas/response-schemas-webhooks.ts';
 export type { Job, Worker } from '../schemas/response-schemas-workers.ts';
@@ -74,12 +90,12 @@ export type Client = ReturnType<typeof createClient>;
  */
 export function createClient(options: ClientOptions) {
   const connection = new ClientConnection(options);
-  const api = methodsOver((asking) => connection.call(asking));
+  const api = methodsOver((request) => connection.call(request));
   return {
     /** For endpoints without a method here. */
-    request: <T>(asking: Asking): Promise<ApiResponse<T>> => connection.call<T>(asking),
+    request: <T>(request: ApiRequest): Promise<ApiResponse<T>> => connection.call<T>(request),
     /** The messages of a live path: `/runs/live`, `/tasks/{id}/live`, `/audit/live`. */
-    live: (watching: Watching) => connection.live(watching),
+    live: (request: LiveRequest) => connection.live(request),
     /** Rows as text, as they arrive; with `end_mark`, a last row proves that they are complete. */
     exports: exports(connection),
     /** The access token; null without one. */
@@ -124,12 +140,12 @@ export interface ReadAsOf extends Read {
   readonly as_of?: string | undefined;
 }
 
-/** What the client's methods are made with. */
+/** The dependencies of the client's methods. */
 export type Api = ReturnType<typeof methodsOver>;
 type Command = 'POST' | 'PUT' | 'DELETE';
 
-/** Makes the client's methods from routes. In a path, `:id` stands for the method's id. */
-function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
+/** Creates the client's methods from routes. In a path, `:id` stands for the method's id. */
+function methodsOver(ask: <T>(request: ApiRequest) => Promise<ApiResponse<T>>) {
   return {
     ask,
     /** Reads a path. */
@@ -152,7 +168,7 @@ function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
       <T, B>(method: Command, path: string) =>
       (id: string, body: B, call: CallOptions = {}) =>
         ask<T>({ ...call, method, path: pathTo(path, id), body }),
-    /** The same, where the id is the credential. */
+    /** The same for paths whose id is the credential. */
     sendOpen:
       <T, B>(path: string) =>
       (id: string, body: B, call: CallOptions = {}) =>
@@ -172,7 +188,7 @@ function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
       <T, Q>(path: string) =>
       (
         id: string,
-        { params, ...query }: Query<Q> & Query<Taken.RunNow> = {},
+        { params, ...query }: Query<Q> & Query<Requests.RunNow> = {},
         call: CallOptions = {},
       ) =>
         ask<T>({
@@ -187,7 +203,7 @@ function methodsOver(ask: <T>(asking: Asking) => Promise<ApiResponse<T>>) {
       <T>(path: string) =>
       (id: string, part: string, call: CallOptions = {}) =>
         ask<T>({ ...call, method: 'POST', path: pathTo(path, id, part) }),
-    /** Removes what a path with two ids names. */
+    /** Removes an object that a path with two ids names. */
     removePart:
       <T>(path: string) =>
       (id: string, part: string, call: CallOptions = {}) =>
@@ -202,11 +218,11 @@ const health = ({ ask }: Api) => ({
 });
 
 const tokens = ({ ask }: Api) => ({
-  get: (body: Taken.TokenRequest) =>
+  get: (body: Requests.TokenRequest) =>
     ask<Agents.Tokens>({ method: 'POST', path: '/agents/auth/token', body, open: true }),
-  refresh: (body: Taken.RefreshRequest) =>
+  refresh: (body: Requests.RefreshRequest) =>
     ask<Agents.Tokens>({ method: 'POST', path: '/agents/auth/refresh', body, open: true }),
-  revoke: (body: Taken.RevokeRequest) =>
+  revoke: (body: Requests.RevokeRequest) =>
     ask<Agents.Revoked>({ method: 'POST', path: '/agents/auth/revoke', body, open: true }),
 });
 
@@ -243,7 +259,7 @@ const approvals = ({ ask, read, readOne }: Api) => {
   };
 };
 
-/** Sent without the client's own token: that of the callback is the credential. */
+/** Sent without the client's own token, because the token in the path is the credential. */
 const callbacks = ({ sendOpen }: Api) => ({
   complete: sendOpen<Approvals.CallbackTaken, unknown>('/callbacks/:token'),
   fail: sendOpen<Approvals.CallbackTaken, Answering.FailCallback>('/callbacks/:token/fail'),
@@ -259,12 +275,13 @@ const exports = (connection: ClientConnection) => ({
     connection.download({ ...call, path: '/events/export', query }),
 });
 
-const events = ({ ask, read, send }: Api) => ({
-  publish: send<Events.EventPublished, Taken.PublishEvent>('POST', '/events'),
-  list: read<Events.EventPage, Taken.EventQuery>('/events'),
-  topics: read<Events.Topics, Taken.TopicsQuery>('/topics'),
-  recent: read<Events.RecentEvents, Taken.RecentQuery>('/stream/recent'),
-  cleanup: (query: Query<Taken.CleanupQuery> = {}, call: CallOptions = {}) =>
+const events = ({ ask, read, readOne, send }: Api) => ({
+  publish: send<Events.EventPublished, Requests.PublishEvent>('POST', '/events'),
+  list: read<Events.EventPage, Requests.EventQuery>('/events'),
+  get: readOne<Events.PublishedEvent>('/events/:id'),
+  topics: read<Events.Topics, Requests.TopicsQuery>('/topics'),
+  recent: read<Events.RecentEvents, Requests.RecentQuery>('/stream/recent'),
+  cleanup: (query: Query<Requests.CleanupQuery> = {}, call: CallOptions = {}) =>
     ask<Events.EventsRemoved>({ ...call, method: 'DELETE', path: '/stream/cleanup', query }),
 });
 
@@ -300,7 +317,7 @@ const projections = ({ ask, readOne, act, actOnPart }: Api) => {
       }),
     /** Refused unless `expected_version` is the version that is read. */
     switch: redirect('switch'),
-    /** As {@link switch}. */
+    /** Refused as described for {@link switch}. */
     rollback: redirect('rollback'),
     pause: onRebuild('pause'),
     resume: onRebuild('resume'),

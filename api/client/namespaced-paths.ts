@@ -1,4 +1,6 @@
-/** Paths whose answers an admin can narrow to a namespace by `?namespace=`. A test compares them with the endpoints. */
+/**
+ * Paths whose responses an admin can narrow to a namespace by `?namespace=`. A test compares them with the endpoints.
+ */
 const namespaced = [
   '/agents',
   '/agents/:id/webhooks/deliveries',
@@ -33,9 +35,12 @@ const namespaced = [
 
 const patterns = namespaced.map((path) => new RegExp(`^${path.replace(':id', '[^/]+')}$`));
 
-/** Most commands have the namespace in their body, or none. */
+const commandsOnMany: readonly string[] = ['/runs/cancel', '/runs/redrive'];
+
+/** Most commands have the namespace in their body or need none. */
 export function takesNamespace(method: string, path: string): boolean {
-  const isCommandOnSecret = method !== 'POST' && path.startsWith('/secrets/');
+  const isCommandOnSecret = path.startsWith('/secrets/');
+  if (method === 'POST') return commandsOnMany.includes(path);
   const isQueried = method === 'GET' || path.endsWith('/cleanup') || isCommandOnSecret;
   return isQueried && patterns.some((pattern) => pattern.test(path));
 }

@@ -7,18 +7,18 @@ import type {
   RetryQuery,
   RetryRun,
 } from '../schemas/run-retry-schemas.ts';
-import type * as Taken from '../schemas/schemas.ts';
+import type * as Requests from '../schemas/schemas.ts';
 import type { CallOptions } from './client-connection.ts';
 import type { Api, Query, ReadAsOf } from './client.ts';
 import { artifactPath, pathTo } from './path-to.ts';
 
 /** Shows, explains, retries and cancels runs. */
 export const runs = ({ ask, read, readOne, act }: Api) => ({
-  list: read<Runs.RunPage, Taken.RunQuery>('/runs'),
+  list: read<Runs.RunPage, Requests.RunQuery>('/runs'),
   get: readOne<Runs.Run, ReadAsOf>('/runs/:id'),
-  /** The task's most recent run; null if it never ran. */
+  /** The task's most recent run; null if the task never ran. */
   latest: readOne<Runs.LatestRun>('/task/:id/latest'),
-  explain: readOne<Runs.RunExplanation, Taken.RunExplainQuery>('/runs/:id/explain'),
+  explain: readOne<Runs.RunExplanation, Requests.RunExplainQuery>('/runs/:id/explain'),
   cancel: act<Runs.RunCanceled>('POST', '/runs/:id/cancel'),
   retry: (
     id: string,
@@ -35,7 +35,7 @@ export const runs = ({ ask, read, readOne, act }: Api) => ({
   /** Cancels the unfinished runs that match a filter. */
   cancelMany: (body: Query<CancelRuns> = {}, call: CallOptions = {}) =>
     ask<Runs.RunsCanceled>({ ...call, method: 'POST', path: '/runs/cancel', body }),
-  /** A large result, which the run shows as a reference: {@link exports} has its text as it arrives. */
+  /** A large result, which the run shows as a reference. To stream its text, use {@link exports}. */
   artifact: (id: string, artifact: string, call: CallOptions = {}) =>
     ask<unknown>({ ...call, method: 'GET', path: pathTo(artifactPath, id, artifact) }),
   redrive: (body: Query<RedriveRuns> = {}, call: CallOptions = {}) =>

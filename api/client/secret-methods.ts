@@ -2,7 +2,7 @@ import type * as Secrets from '../schemas/secret-schemas.ts';
 import type { CallOptions } from './client-connection.ts';
 import type { Api } from './client.ts';
 
-/** Sets secrets, and shows where they may be used; nothing reads their values. */
+/** Sets secrets, and shows where they may be used. Their values cannot be read. */
 export const secrets = ({ ask, read, readOne, actWith }: Api) => ({
   list: read<Secrets.SecretPage, Secrets.SecretQuery>('/secrets'),
   get: readOne<Secrets.Secret, Secrets.SecretScopeQuery>('/secrets/:name'),

@@ -1,6 +1,6 @@
 /** One message of a live path. */
 export interface ServerSentEvent {
-  /** Where to resume; empty without one. */
+  /** The place from which to resume; empty if the message has none. */
   readonly id: string;
   /** Default: `message`. */
   readonly event: string;

@@ -11,7 +11,7 @@ export const workers = ({ read, send, sendTo, act, actWith }: Api) => ({
   sendResults: sendTo<Workers.ResultsTaken, Asked.JobResults>('POST', '/workers/:id/results'),
 });
 
-/** What a worker says of its jobs. */
+/** A worker's reports about its jobs. */
 export const jobs = ({ sendTo }: Api) => ({
   heartbeat: sendTo<Workers.JobKept, Asked.JobHeartbeat>('POST', '/jobs/:id/heartbeat'),
   complete: sendTo<Workers.JobEnded, Asked.CompleteJob>('POST', '/jobs/:id/complete'),

@@ -16,10 +16,10 @@ function changed(id: string, { state, revision, position }: Handled<AgentState>)
 
 const disable = endpoint('POST /agents/:agent_id/disable', {
   operationId: 'disableAgent',
-  summary: 'Disables an agent: nothing acts for it until it is enabled',
+  summary: 'Disables an agent: it can do nothing until it is enabled',
   description:
     'Its tokens, keys and live streams stop working within a second. Its sessions end, its tasks do not fire, ' +
-    'and its workers get no jobs. `runs` says what becomes of its runs.',
+    'and its workers get no jobs. `runs` says what happens to its runs.',
   scopes: administrators,
   query: DisableQuery,
   reads: [agentsProjection],
@@ -43,8 +43,8 @@ const enable = endpoint('POST /agents/:agent_id/enable', {
   operationId: 'enableAgent',
   summary: 'Enables a disabled agent',
   description:
-    'It signs in anew, as its earlier sessions have ended; its API keys work again. `missed` says what becomes of ' +
-    'the fires of its tasks that came due meanwhile.',
+    'It must sign in again, because its earlier sessions have ended. Its API keys work again. `missed` says what happens to ' +
+    'fires of its tasks that came due in the meantime.',
   scopes: administrators,
   query: EnableQuery,
   responses: { 200: Agent },

@@ -46,7 +46,7 @@ import { checkGrant, namespaceAdmin } from '../access/namespace-admins.ts';
 import { hashSecret, newSecret } from '../access/secrets.ts';
 
 const scopes = ['admin', namespaceAdmin] as const;
-/** Auditors may read them, as the log shows the same. */
+/** Auditors may read agents, because the log shows the same data. */
 const readers = ['admin', namespaceAdmin, 'audit:read'] as const;
 
 function changedAgent(
@@ -168,7 +168,7 @@ const update = endpoint('PUT /agents/:agent_id', {
 
 const credentials = endpoint('POST /agents/:agent_id/credentials', {
   operationId: 'setAgentCredentials',
-  summary: 'Gives an agent a new secret, shown this once; ends its sessions',
+  summary: 'Gives an agent a new secret, shown only once, and ends its sessions',
   scopes,
   body: SetCredentials,
   bodyOptional: true,
@@ -204,7 +204,7 @@ export const agentEndpoints: readonly Endpoint[] = [
   credentials,
 ];
 
-/** The namespace of a new agent: by default the caller's. @throws HttpError 404; RefusalError */
+/** The namespace of a new agent; by default, the caller's namespace. @throws HttpError 404; RefusalError */
 async function namespaceFor(
   { caller, dependencies, reach }: Pick<Call, 'caller' | 'dependencies' | 'reach'>,
   asked: string | undefined,
@@ -229,7 +229,7 @@ export async function removeUnlessOpen(
     await requireOpenNamespace(store, agent.namespace);
   } catch (error) {
     if (!(error instanceof RefusalError)) throw error;
-    // A command of its own: the one that registered the agent has already appended to its stream.
+    // This needs its own command id, because the command that registered the agent has already appended to its stream.
     const commandId = nameBasedId('remove from a deleted namespace', context.commandId);
     const own = { ...context, commandId };
     const stream = streams.agent(id);
@@ -240,7 +240,7 @@ export async function removeUnlessOpen(
   }
 }
 
-/** @throws HttpError 403 for another agent than the caller, without a scope for that */
+/** @throws HttpError 403 for an agent other than the caller, unless the caller has a scope for that */
 function requireReader({ caller }: Pick<Call, 'caller'>, id: string): void {
   if (caller === null || caller.agentId === id) return;
   if (readers.some((scope) => hasScope(caller, scope))) return;

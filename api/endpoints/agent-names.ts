@@ -3,9 +3,9 @@ import { nameOfAgent } from '../../projections/reading/names.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 
 /**
- * The name of an agent that did something, which everybody may know who sees what it did. Removed ones keep their last
- * name.
- * @returns null for the service, and for nobody
+ * The name of an agent, for a record of its action. Everyone who sees the action may see the name. Removed agents keep
+ * their last name.
+ * @returns null for the service, and if there is no actor
  */
 export async function actorName(
   { agents }: Pick<ApiDependencies, 'agents'>,
@@ -14,7 +14,7 @@ export async function actorName(
   return id !== null && isUuid(id) ? nameOfAgent((await agents.get(id)).state) : null;
 }
 
-/** The same of an agent that somebody names: null for one of another namespace. */
+/** The name of an agent whose id the caller gave; null if it is in another namespace. */
 export async function nameIn(
   { agents }: Pick<ApiDependencies, 'agents'>,
   namespace: string,

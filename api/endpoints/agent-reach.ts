@@ -6,22 +6,22 @@ import { namespaceAdmin } from '../access/namespace-admins.ts';
 import { idIn, type Call } from '../endpoint.ts';
 import { forbidden, notFound } from '../errors.ts';
 
-/** Who may administer agents: all, or those of one namespace. */
+/** The scopes for administering agents: all of them, or those of one namespace. */
 export const administrators = ['admin', namespaceAdmin] as const;
 
-/** An agent that a command is about, as the log has it. */
+/** The agent to which a command applies, read from the log. */
 export interface ReachedAgent {
   readonly id: string;
   readonly agent: RegisteredAgent;
-  /** Whether it is the caller itself. */
+  /** Whether the agent is the caller itself. */
   readonly isCaller: boolean;
 }
 
 /**
- * The agent in the path, if the caller may stop it: an admin any; `namespace:admin` those of its own namespace that are
- * no admins.
- * @param options.orItself also the caller itself, whatever its scopes
- * @throws HttpError 404 where the caller cannot see it, 403 where it may not stop it
+ * The agent in the path, if the caller may stop it. An admin may stop any agent. With `namespace:admin`, a caller may
+ * stop the agents of its own namespace that are not admins.
+ * @param options.orItself whether the caller may stop itself regardless of its scopes
+ * @throws HttpError 404 if the caller cannot see it, 403 if it may not stop it
  */
 export async function reachedAgent(
   call: Pick<Call, 'dependencies' | 'parameters' | 'caller' | 'reach'>,

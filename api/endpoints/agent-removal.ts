@@ -18,7 +18,7 @@ import { RemoveAgentQuery } from '../schemas/schemas.ts';
 import { keyPages } from './listing.ts';
 import { cancelRunsOf, cancelTask } from './tasks/task-cancellation.ts';
 
-/** Tasks that are canceled concurrently: their appends are made durable together. */
+/** How many tasks are canceled concurrently. Their appends are made durable together. */
 const MAX_CONCURRENT = 25;
 
 type Removal = Pick<Call, 'dependencies' | 'context'>;
@@ -37,13 +37,13 @@ export const remove = endpoint('DELETE /agents/:agent_id', {
     const agent = (await agents.get(id)).state;
     if ('namespace' in agent && !reaches(call.reach, agent.namespace)) throw notFound('agent', id);
     if (agent.status !== 'registered') {
-      // A process may have died during the removal.
+      // An earlier process may have died during the removal.
       if (agent.status === 'removed') await cancelRemainingTasks(call, id, await store.head());
       throw notFound('agent', id);
     }
     if (caller !== null) checkAdministers(caller, agent.scopes);
     if (id === caller?.agentId) throw conflict('an agent cannot remove itself', { agent_id: id });
-    // Checked again below; here, before any task is canceled in vain.
+    // Also checked below. This check prevents unnecessary cancellations of tasks.
     if (agent.scopes.includes('admin')) await refuseLastAdmin(call, id);
     await cancelLiveTasks(call, id, query.cancel_tasks);
     const stream = streams.agent(id);
@@ -80,7 +80,7 @@ export async function* adminsIn({
 
 /**
  * Cancels the agent's live tasks if the caller asks for that.
- * @throws HttpError 409 if not; 503 where the view lags behind the log's end, and may lack a task
+ * @throws HttpError 409 if the caller does not; 503 if the view lags behind the log's end and may lack a task
  */
 async function cancelLiveTasks(call: Removal, id: string, cancel: boolean): Promise<void> {
   const { store, readModel } = call.dependencies;
@@ -110,7 +110,7 @@ async function cancelRemainingTasks(
     await requirePassed(call.dependencies, [tasksProjection], removedAt);
     return (await cancelTasksOf(call, id)) ?? removedAt;
   } catch (error) {
-    // The agent is removed all the same, and the answer says so.
+    // The agent is removed nevertheless, and the response says so.
     telemetry.failures.failed('could not check a removed agent for live tasks', error, {
       agent: id,
     });
@@ -118,7 +118,7 @@ async function cancelRemainingTasks(
   }
 }
 
-/** @returns the position of the last cancellation; null where there was none */
+/** @returns the position of the last cancellation; null if there was none */
 async function cancelTasksOf(call: Removal, id: string): Promise<Position | null> {
   const { readModel } = call.dependencies;
   let end: Position | null = null;

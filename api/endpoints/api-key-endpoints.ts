@@ -26,17 +26,17 @@ import { ApiKeyList, ApiKeyRevoked, NewApiKey } from '../schemas/response-schema
 import { CreateApiKey, ReadQuery } from '../schemas/schemas.ts';
 import { reachedAgent, type ReachedAgent } from './agent-reach.ts';
 
-/** Keys that an agent may have at a time. */
+/** The most keys that an agent may have at a time. */
 const MAX_KEYS = 100;
 
 const itself = { orItself: true } as const;
 
 const create = endpoint('POST /agents/:agent_id/keys', {
   operationId: 'createApiKey',
-  summary: 'Creates an API key for an agent, shown this once',
+  summary: 'Creates an API key for an agent; only this response shows it',
   description:
-    'The key is a bearer token for every endpoint. It needs no signing in, and lasts until it expires or is revoked. ' +
-    'Its scopes are those given, as far as the agent has them at the time of each request.',
+    'The key is a bearer token for every endpoint. It works without signing in until it expires or is revoked. ' +
+    'At each request, it has those of its scopes that the agent still has.',
   scopes: [],
   body: CreateApiKey,
   reads: [apiKeysProjection],
@@ -48,7 +48,7 @@ const create = endpoint('POST /agents/:agent_id/keys', {
     const { store, apiKeys, readModel } = dependencies;
     const reached = await reachedAgent(call, itself);
     const { id: agentId, agent, isCaller } = reached;
-    // Or the key would give its creator scopes that it lacks.
+    // Otherwise, the key would give its creator scopes that the creator lacks.
     if (!isCaller && call.caller !== null) checkAdministers(call.caller, agent.scopes);
     const fields = await fieldsOf(call, reached, call.body);
     if ((await readModel.count(apiKeysProjection, keysOfAgent(agentId))) >= MAX_KEYS) {
@@ -71,7 +71,7 @@ const create = endpoint('POST /agents/:agent_id/keys', {
       created_by: context.actor,
       created_by_name: call.caller?.name ?? null,
     };
-    const message = 'keep the key: it is not shown again';
+    const message = 'store the key: it will not be shown again';
     return {
       status: 201,
       body: { id, ...fields, ...created, last_used_at: null, key, message },
@@ -81,14 +81,15 @@ const create = endpoint('POST /agents/:agent_id/keys', {
   },
 });
 
-/** @throws HttpError 400 for scopes that may not be given, and for an expiry that has passed or comes too late */
+/** @throws HttpError 400 for scopes that may not be given, and for an expiry in the past or too far in the future */
 async function fieldsOf(
   call: Pick<Call, 'caller' | 'dependencies' | 'context'>,
   { id: agent_id, agent, isCaller }: ReachedAgent,
   { name, scopes, expires_at = null }: CreateApiKey,
 ): Promise<ApiKeyFields> {
   const { caller, context } = call;
-  // Of the caller's own agent: a key gives no more than the credential by which it was created.
+  // A caller cannot create a key for its own agent with more rights than its present credential
+  // has.
   const available = isCaller && caller !== null ? caller : agent;
   const missing = (scopes ?? []).filter((scope) => !hasScope(available, scope));
   if (missing.length > 0) {
@@ -120,7 +121,7 @@ function instantOf(text: string): Instant {
 
 const list = endpoint('GET /agents/:agent_id/keys', {
   operationId: 'listApiKeys',
-  summary: "Lists an agent's API keys, the newest first; never the keys themselves",
+  summary: "Lists an agent's API keys without the keys themselves, newest first",
   scopes: [],
   query: ReadQuery,
   reads: [apiKeysProjection],
@@ -169,7 +170,7 @@ const revoke = endpoint('DELETE /agents/:agent_id/keys/:key_id', {
 
 export const apiKeyEndpoints: readonly Endpoint[] = [create, list, revoke];
 
-/** A key as clients see it: without its namespace, which is its agent's. */
+/** A key as clients see it. Its namespace is left out, because it is the agent's namespace. */
 async function showKey(
   { namespace: _namespace, ...shown }: ApiKeyDocument,
   dependencies: Pick<ApiDependencies, 'agents'>,

@@ -34,7 +34,7 @@ const refresh = endpoint('POST /agents/auth/refresh', {
 
 const revoke = endpoint('POST /agents/auth/revoke', {
   operationId: 'revokeToken',
-  summary: 'Ends the session of a token of either kind (RFC 7009)',
+  summary: 'Ends the session of an access or refresh token (RFC 7009)',
   scopes: null,
   body: RevokeRequest,
   responses: { 200: Revoked },

@@ -7,12 +7,12 @@ import { ExpiringKeyPage, ExpiringQuery } from '../schemas/expiring-key-schemas.
 import { instantOf } from './history/instant.ts';
 import { listPage } from './listing.ts';
 
-/** Precedes all times, which are compared as strings. */
+/** Sorts before all times, which are compared as strings. */
 const FIRST = '0001';
 
 const list = endpoint('GET /agents/keys', {
   operationId: 'listExpiringKeys',
-  summary: 'Lists the API keys of all agents by when they expire, the first one first',
+  summary: 'Lists the API keys of all agents that expire, the next to expire first',
   scopes: ['admin'],
   query: ExpiringQuery,
   reads: [apiKeysProjection],

@@ -25,7 +25,7 @@ import { placeOfReading, viewRefusals } from './history/replay-reading.ts';
 
 const runs = endpoint('GET /runs/export', {
   operationId: 'exportRuns',
-  summary: 'Exports runs as NDJSON or CSV, the first queued first',
+  summary: 'Exports runs as NDJSON or CSV, in the order in which they were queued',
   scopes: ['runs:read'],
   acceptsOwn: true,
   query: RunsExportQuery,
@@ -52,7 +52,7 @@ const runs = endpoint('GET /runs/export', {
 
 const events = endpoint('GET /events/export', {
   operationId: 'exportEvents',
-  summary: 'Exports events of the log as NDJSON or CSV, in its order',
+  summary: 'Exports events as NDJSON or CSV, in the order of the log',
   scopes: [auditScope],
   query: EventsExportQuery,
   responses: { 200: exportedRows },
@@ -76,7 +76,7 @@ const events = endpoint('GET /events/export', {
   },
 });
 
-/** Before `/runs/:run_id`, which would take it for an id. */
+/** Must precede `/runs/:run_id`, which would take `export` for an id. */
 export const exportEndpoints: readonly Endpoint[] = [runs, events];
 
 interface Export {
@@ -87,7 +87,7 @@ interface Export {
 
 type ExportCall = Call<unknown, { readonly format: ExportFormat; readonly end_mark: boolean }>;
 
-/** Answers with rows. @throws HttpError 503 where too many exports are running */
+/** Responds with rows. @throws HttpError 503 if too many exports are running */
 function rowsResponse(
   { dependencies, query, caller }: ExportCall,
   { name, endMark, parts }: Export,

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Examples } from '../openapi/examples.ts';
 import { operationIdFrom } from '../openapi/operation-ids.ts';
 
-/** What the host of the extensions serves itself. */
+/** The endpoints that the host of the extensions serves itself. */
 export const hostEndpoints: readonly DescribedEndpoint[] = [
   {
     method: 'get',
@@ -54,7 +54,7 @@ export interface DescribingExtension {
 
 /**
  * The endpoints of an extension in the form of the service's own. `{"$ref": "Task"}` in a schema refers to the
- * service's schema of that title. Their own titles are removed, as they might clash.
+ * service's schema of that title. Their own titles are removed, because they might clash.
  * @param core the service's own endpoints
  * @throws Error for an unknown title
  */
@@ -102,7 +102,7 @@ function titledSchemas(core: readonly DescribedEndpoint[]): ReadonlyMap<string, 
   return found;
 }
 
-/** @param areProperties the value's keys are names of properties, not keywords of a schema */
+/** @param areProperties whether the value's keys are names of properties instead of keywords of a schema */
 function resolve(
   value: unknown,
   known: ReadonlyMap<string, TSchema>,

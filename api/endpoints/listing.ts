@@ -19,11 +19,11 @@ import type {
 import type { EndpointResponse } from '../endpoint.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
-/** For admins: only what is in this namespace. Others may name only their own. */
+/** For admins: shows only this namespace. Other callers may name only their own. */
 export const namespaceParameter = Type.Optional(
   Type.String({
     pattern: NAMESPACE_PATTERN,
-    description: 'only what is in this namespace; agents without `admin` may name only their own',
+    description: 'shows only this namespace; agents without `admin` may name only their own',
   }),
 );
 
@@ -42,16 +42,19 @@ interface PageQuery {
   readonly cursor?: string;
 }
 
-/** Bytes of a list's items; with the rest, a response has at most 4 MiB. */
+/** The most bytes of a list's items. With its other fields, a response has at most 4 MiB. */
 const MAX_ITEM_BYTES = 4 * 1024 * 1024 - 16 * 1024;
 
-/** Bytes of documents that are read for a page. A list shows less of each, of runs much less. */
+/**
+ * The most bytes of documents that are read for a page. A list shows only a part of each document, and only a small
+ * part of a run.
+ */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
 
 /** Characters of documents that are parsed and serialized before other requests get a turn. */
 const SLICE_CHARACTERS = 256 * 1024;
 
-/** Bytes beyond which lists leave out a payload; a single record shows all of it. */
+/** Lists leave out payloads with more bytes than this. A single record shows the whole payload. */
 export const MAX_LISTED_BYTES = 64 * 1024;
 
 /** Leaves out large payloads. */
@@ -64,20 +67,20 @@ type Place<D extends JsonObject> = Pick<ViewDocument<D>, 'key' | 'document'>;
 
 /** A page of a view. */
 interface ReadPage<D extends JsonObject> {
-  /** Each as JSON. */
+  /** The items, each as JSON. */
   readonly items: readonly string[];
-  /** Place of the last item; undefined without items. */
+  /** The place of the last item; undefined if there are no items. */
   readonly last: Place<D> | undefined;
   readonly hasMore: boolean;
-  /** null where nothing was counted. */
+  /** null if nothing was counted. */
   readonly total: number | null;
   readonly position: Position;
 }
 
 /**
- * Reads a page of a view and its total from one snapshot. The page ends early before its items exceed
- * {@link MAX_ITEM_BYTES}.
- * @param show what a list shows of a document
+ * Reads a page of a view and its total from one snapshot. The page ends early before its items exceed {@link
+ * MAX_ITEM_BYTES}.
+ * @param show returns the part of a document that a list shows
  */
 export async function readPage<D extends JsonObject>(
   readModel: ReadModel,
@@ -103,12 +106,12 @@ export async function readPage<D extends JsonObject>(
   return { items: items.json, last, hasMore: listed.hasMore, total, position };
 }
 
-/** The items of a list as JSON, as many as fit into a response. The first fits whatever its size. */
+/** The items of a list as JSON, as many as fit into a response. The first item is always included. */
 export class ItemList {
   readonly json: string[] = [];
   #bytes = 0;
 
-  /** @returns false where the item did not fit */
+  /** @returns false if the item did not fit */
   add(item: unknown): boolean {
     const json = writeJson(item);
     this.#bytes += Buffer.byteLength(json) + 1;
@@ -140,8 +143,8 @@ export function listJson(name: string, items: readonly string[], rest: object): 
 
 /**
  * Answers with a page of a view: items, total and position are of one snapshot.
- * @param list.cut what is left out of large documents; default: nothing
- * @param show what the list shows of a document
+ * @param list.cut the parts that are left out of large documents; default: none
+ * @param show returns the part of a document that the list shows
  */
 export async function listPage<D extends JsonObject>(
   readModel: ReadModel,
@@ -159,12 +162,15 @@ export async function listPage<D extends JsonObject>(
   return { json, readPosition: position };
 }
 
-/** The answer with a page on which nothing can be. */
+/** The response if no item can match: an empty page. */
 export function emptyPage({ limit, offset }: PageQuery): EndpointResponse {
   return { body: { items: [], total: 0, limit, offset, has_more: false, next_cursor: null } };
 }
 
-/** The keys of all documents that match, in pages: each continues behind the last key, however views change. */
+/**
+ * The keys of all documents that match, in pages. Each page continues after the last key, even if views change in the
+ * meantime.
+ */
 export async function* keyPages(
   readModel: ReadModel,
   projection: Projection,
@@ -181,17 +187,17 @@ export async function* keyPages(
   }
 }
 
-/** A cursor that continues behind a document in a list of this order. */
+/** A cursor that continues after a document in a list of this order. */
 export function cursorOf({ key, document }: Place<JsonObject>, sort: readonly Sort[]): string {
   const values = sort.map(({ field }) => document[field] ?? null);
   return Buffer.from(JSON.stringify([orderOf(sort), values, key])).toString('base64url');
 }
 
-/** A cursor holds for one order only. */
+/** A cursor is valid for one order only. */
 const orderOf = (sort: readonly Sort[]): string =>
   sort.map(({ field, direction }) => `${field} ${direction}`).join();
 
-/** JSON types by kind of field; lists are not sorted by. */
+/** JSON types by kind of field, without lists, because no query sorts by a list. */
 const jsonTypes: Readonly<Record<FieldKind, string>> = {
   text: 'string',
   number: 'number',
@@ -200,7 +206,7 @@ const jsonTypes: Readonly<Record<FieldKind, string>> = {
 };
 
 /**
- * Where a query continues by a cursor; without one, from the first document.
+ * The place from which a query continues. Without a cursor, it starts at the first document.
  * @throws HttpError 400 for a cursor of another list
  */
 export function behindCursor(
@@ -219,7 +225,7 @@ export function behindCursor(
       if (typeof key === 'string') return { after: { values, key } };
     }
   } catch {
-    // Falls through to the error: whatever it is, it is no cursor of this service.
+    // Falls through to the error, because the string is not a cursor of this service.
   }
   throw invalidCursor();
 }

@@ -8,11 +8,12 @@ import { idIn, type Call } from '../endpoint.ts';
 import { notFound } from '../errors.ts';
 import { keyPages } from './listing.ts';
 
-/** What a caller sees. */
+/** The part of a call that determines what the caller sees. */
 export type Seeing = Pick<Call, 'reach' | 'own'>;
 
 /**
- * What was looked up by its id, unless the caller does not see it: then it is answered as if there were none.
+ * Returns a record that was looked up by its id. If the caller may not see the record, the response is the same as if
+ * it did not exist.
  * @throws HttpError 404
  */
 export function inReach<
@@ -24,7 +25,7 @@ export function inReach<
   return found;
 }
 
-/** The task with an id, canceled or not. @throws HttpError 404 */
+/** The task with an id, even if it is canceled. @throws HttpError 404 */
 export async function taskWithId(
   call: Pick<Call, 'dependencies'> & Seeing,
   id: string,
@@ -45,7 +46,10 @@ export async function taskInPath(
   return id;
 }
 
-/** As {@link agentInPath}, for its administration. @throws HttpError 404; 403 for an agent that can do more than the caller */
+/**
+ * Like {@link agentInPath}, for administering the agent.
+ * @throws HttpError 404; 403 for an agent with more scopes than the caller
+ */
 export async function administeredAgent(
   call: Pick<Call, 'caller' | 'dependencies' | 'parameters'> & Seeing,
 ): Promise<string> {
@@ -67,7 +71,7 @@ export async function agentInPath(
   return id;
 }
 
-/** The filter of the caller's own tasks; none for one that sees the others too. */
+/** The filter for the caller's own tasks. There is no filter for a caller that also sees other tasks. */
 export async function ownTasks({
   dependencies,
   own,

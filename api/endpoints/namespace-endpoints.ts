@@ -104,7 +104,7 @@ const update = endpoint('PUT /namespaces/:name', {
   operationId: 'updateNamespace',
   summary: 'Changes the description or the quotas of a namespace',
   description:
-    '`quotas` replaces what was set before: for an admin `quota_bounds`, for an administrator of the namespace `own_quotas`. A quota that is left out is as `SVC_QUOTAS` says, or not limited. `own_quotas` may not exceed `quota_bounds`.',
+    'For an admin, `quotas` replaces the `quota_bounds`. For an administrator of the namespace, it replaces the `own_quotas`, which may not exceed the `quota_bounds`. For a quota that is left out, `SVC_QUOTAS` applies, or there is no limit.',
   scopes: administrators,
   body: UpdateNamespace,
   ifMatch: true,
@@ -126,7 +126,8 @@ const update = endpoint('PUT /namespaces/:name', {
 
 const remove = endpoint('DELETE /namespaces/:name', {
   operationId: 'deleteNamespace',
-  summary: 'Deletes a namespace without agents; its records stay, and its name is not used again',
+  summary:
+    'Deletes a namespace without agents; its records stay, and its name cannot be used again',
   scopes: admins,
   ifMatch: true,
   responses: { 200: NamespaceDeleted },
@@ -149,7 +150,7 @@ function nameInPath({ parameters, reach }: Pick<Call, 'parameters' | 'reach' | '
   return name;
 }
 
-/** An admin sets the bounds, and others, who administer only this namespace, what they want within them. */
+/** An admin sets the bounds. Other callers administer only this namespace and set its own quotas within them. */
 function quotaChange(
   { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
   name: string,
@@ -168,14 +169,17 @@ function show(
   const { description, created_at, updated_at, quotas: stored } = requireNamespace(state, name);
   const quota_bounds = quotas.boundsOf(name, stored);
   return {
-    ...{ name, description, created_at, updated_at },
+    name,
+    description,
+    created_at,
+    updated_at,
     quotas: effectiveQuotas(quota_bounds, stored.own),
     quota_bounds,
     own_quotas: stored.own,
   };
 }
 
-/** Those of the names that are not deleted. */
+/** The names among these whose namespaces are not deleted. */
 async function shownOf(
   dependencies: Pick<ApiDependencies, 'store' | 'quotas'>,
   names: readonly string[],
@@ -192,7 +196,10 @@ async function shownOf(
     .map(({ name, state }) => show(dependencies, name, state));
 }
 
-/** Whether it has neither agents, live tasks nor secrets. @throws HttpError 503 where the views lag behind the log's end */
+/**
+ * Whether a namespace has no agents, live tasks or secrets.
+ * @throws HttpError 503 if the views lag behind the log's end
+ */
 async function isEmpty(dependencies: ApiDependencies, name: string): Promise<boolean> {
   const { store, readModel } = dependencies;
   const views = [agentsProjection, tasksProjection, secretsProjection];
@@ -203,7 +210,7 @@ async function isEmpty(dependencies: ApiDependencies, name: string): Promise<boo
 }
 
 /**
- * Views of an older release know no namespaces, so none is created before they are built.
+ * Views of an older release do not know namespaces, so no namespace is created until the new views are built.
  * @throws HttpError 503
  */
 async function requirePresentShapes({ readModel, projections }: ApiDependencies): Promise<void> {

@@ -16,7 +16,7 @@ import { NamespaceUsage } from '../schemas/quota-schemas.ts';
 
 const usage = endpoint('GET /namespaces/:name/usage', {
   operationId: 'getNamespaceUsage',
-  summary: 'Shows what a namespace uses of its quotas',
+  summary: 'Shows the quotas of a namespace and their current use',
   scopes: [],
   reads: [tasksProjection, agentsProjection, publishedProjection, usageProjection],
   responses: { 200: NamespaceUsage },
@@ -37,7 +37,7 @@ const usage = endpoint('GET /namespaces/:name/usage', {
       const isUsedUp = limit !== null && sum >= limit;
       return {
         quota,
-        // Refused attempts count too, but nothing more was used.
+        // The counter includes rejected attempts, which used nothing.
         used: limit === null ? sum : Math.min(sum, limit),
         limit,
         frees_at: isUsedUp ? toIso(clock.now() + remaining) : null,
@@ -56,7 +56,7 @@ const usage = endpoint('GET /namespaces/:name/usage', {
 
 export const namespaceUsageEndpoints: readonly Endpoint[] = [usage];
 
-/** @throws HttpError, RefusalError 404 for a namespace out of reach, or that does not exist */
+/** @throws HttpError, RefusalError 404 for a namespace that is out of reach or does not exist */
 async function namespaceInPath(call: Call): Promise<string> {
   const { dependencies, parameters, reach } = call;
   const name = parameters['name'] ?? '';

@@ -9,7 +9,7 @@ import { OAuthTokenRequest } from '../schemas/schemas.ts';
 /** The token endpoint of OAuth 2.0 (RFC 6749, sections 4.4 and 6). */
 const token = endpoint(`POST ${TOKEN_PATH}`, {
   operationId: 'requestOAuthToken',
-  summary: "Exchanges an agent's id and secret, or a refresh token of it, for tokens (OAuth 2.0)",
+  summary: "Exchanges an agent's id and secret, or its refresh token, for tokens (OAuth 2.0)",
   description:
     'The client authenticates by HTTP Basic or in the body. `scope` is ignored: a token has the scopes of its agent.',
   scopes: null,

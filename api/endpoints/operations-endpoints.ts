@@ -9,19 +9,34 @@ import {
   Released,
 } from '../schemas/response-schemas-operations.ts';
 import { ReadQuery } from '../schemas/schemas.ts';
+import type { ApiDependencies } from '../dependencies.ts';
 import { endpoint, success, type Endpoint } from '../endpoint.ts';
+import { actorName } from './agent-names.ts';
 
 const scopes = ['ops'] as const;
 
+/** An order with the name of its agent. */
+async function named<T extends { readonly by: string }>(
+  dependencies: ApiDependencies,
+  order: T | null,
+): Promise<(T & { readonly by_name: string | null }) | null> {
+  return order && { ...order, by_name: await actorName(dependencies, order.by) };
+}
+
 const show = endpoint('GET /operations', {
   operationId: 'getOperations',
-  summary: 'Shows whether the service is on hold, by whom and why, and how the last hold ended',
+  summary:
+    'Shows whether the service is on hold, who ordered it and why, and how the last hold ended',
   scopes,
   query: ReadQuery,
   responses: { 200: Operations },
   async handle({ dependencies }) {
     const { state } = await load(dependencies.store, streams.operations(), operationsFold);
-    return { body: { held: state.hold !== null, ...state } };
+    const [hold, released] = await Promise.all([
+      named(dependencies, state.hold),
+      named(dependencies, state.released),
+    ]);
+    return { body: { held: hold !== null, hold, released } };
   },
 });
 
@@ -34,14 +49,14 @@ const hold = endpoint('POST /operations/hold', {
   responses: { 200: Held },
   async handle({ dependencies, body, context }) {
     const { state, position } = await holdCommand(dependencies.store, body.reason, context);
-    return success('the service is on hold', { held: true, ...state.hold }, position);
+    const hold = await named(dependencies, state.hold);
+    return success('the service is on hold', { held: true, ...hold }, position);
   },
 });
 
 const release = endpoint('POST /operations/release', {
   operationId: 'releaseService',
-  summary:
-    'Ends a hold; `missed`, or else the misfire policies, decide on the fires missed meanwhile',
+  summary: 'Ends a hold; `missed` or the misfire policies decide which missed fires run',
   scopes,
   body: ReleaseBody,
   bodyOptional: true,
@@ -50,7 +65,8 @@ const release = endpoint('POST /operations/release', {
   async handle({ dependencies, body, context }) {
     const missed = body?.missed ?? null;
     const { state, position } = await releaseCommand(dependencies.store, missed, context);
-    return success('the hold has ended', { held: false, ...state.released }, position);
+    const released = await named(dependencies, state.released);
+    return success('the hold has ended', { held: false, ...released }, position);
   },
 });
 

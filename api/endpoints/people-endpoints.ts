@@ -6,7 +6,7 @@ import type { IdentityProvider } from '../people/identity-provider.ts';
 import type { PeopleSettings } from '../people/people-settings.ts';
 import { SIGN_IN_SECONDS, seal, unseal, type BegunSignIn } from '../people/sign-in-cookie.ts';
 import { signInPerson } from '../people/sign-in-person.ts';
-import { SignInRefusal } from '../people/sign-in-refusal.ts';
+import { SignInRefusedError } from '../people/sign-in-refused-error.ts';
 import { textOf } from '../schemas/response-schemas.ts';
 import { SignInQuery, SignInResponseQuery } from '../schemas/schemas.ts';
 import { htmlPage } from '../serving/html-page.ts';
@@ -15,8 +15,8 @@ const CALLBACK = '/auth/oidc/callback';
 
 const login = endpoint('GET /auth/oidc/login', {
   operationId: 'beginSignIn',
-  summary: 'Leads a person to the identity provider (OpenID Connect)',
-  description: 'For browsers. Errors are pages, or JSON where the request accepts no HTML.',
+  summary: 'Redirects a person to the identity provider (OpenID Connect)',
+  description: 'For browsers. Errors are pages, or JSON if the request does not accept HTML.',
   scopes: null,
   page: true,
   query: SignInQuery,
@@ -30,7 +30,7 @@ const login = endpoint('GET /auth/oidc/login', {
     const { url, proof } = await provider.begin(`${base}${CALLBACK}`);
     const begun: BegunSignIn = { ...proof, view: query.view };
     const sealed = seal(begun, context.now, dependencies.settings.tokenKeys);
-    // The provider's response comes from another site.
+    // The provider's response comes from another site, so the cookie must be sent with its links.
     const cookie = { sameSite: 'Lax', seconds: SIGN_IN_SECONDS } as const;
     const cookies = [setCookie(SIGN_IN_COOKIE, sealed, base, cookie)];
     const link = { to: url, text: 'Go to the identity provider' };
@@ -43,7 +43,7 @@ const callback = endpoint(`GET ${CALLBACK}`, {
   operationId: 'completeSignIn',
   summary: 'Receives the response of the identity provider, and signs the person in',
   description:
-    'For browsers. Sets the cookie of the session, and leads to the web page. Errors are pages, or JSON where the request accepts no HTML.',
+    'For browsers. Sets the cookie of the session, and redirects to the web page. Errors are pages, or JSON if the request does not accept HTML.',
   scopes: null,
   page: true,
   query: SignInResponseQuery,
@@ -51,14 +51,15 @@ const callback = endpoint(`GET ${CALLBACK}`, {
   refusals: ['forbidden', 'not_found'],
   async handle(call) {
     const people = requirePeople(call);
-    // A response is good for one try, whatever becomes of it.
+    // A response can be used only once, regardless of the outcome.
     const spent = { 'Set-Cookie': noSignIn(call) };
     const complete = () => completeSignIn(call, people);
     return complete().catch((error: unknown) => {
       const { code, message, details, headers } = toHttpError(error);
       if (code === 'internal_error') throw error;
-      if (error instanceof SignInRefusal) throw error.with(spent);
-      if (code === 'conflict') throw new SignInRefusal('conflict', message, { headers: spent });
+      if (error instanceof SignInRefusedError) throw error.with(spent);
+      if (code === 'conflict')
+        throw new SignInRefusedError('conflict', message, { headers: spent });
       throw new HttpError(code, message, details, { ...headers, ...spent });
     });
   },
@@ -95,13 +96,16 @@ async function completeSignIn(
   const claims = await provider.complete(address, begun);
   const { sub, iat } = claims;
   if (typeof sub !== 'string' || typeof iat !== 'number') {
-    throw new SignInRefusal('invalid_response', 'the identity provider does not say who you are');
+    throw new SignInRefusedError(
+      'invalid_response',
+      'the identity provider does not say who you are',
+    );
   }
   const verified = { claims, subject: sub, issuedAt: iat * 1000 };
   const { agentId, agent } = await signInPerson(dependencies, settings, verified, context);
   const { cookie, position } = await beginPageSession(call, agentId, agent);
-  // A navigation that another site has caused carries no strict cookie, and a redirect would be part of it. This page
-  // begins one of its own.
+  // A navigation that another site caused carries no strict cookie, even after a redirect. This page therefore starts a
+  // new navigation.
   const html = htmlPage({
     title: 'Signed in',
     text: [`You are signed in as ${agent.name}.`],
@@ -112,9 +116,9 @@ async function completeSignIn(
 }
 
 /**
- * The sign-in that this browser has begun. Without it, somebody else's response could be passed off on the person, who
- * would then work in the account of that other.
- * @throws SignInRefusal
+ * The sign-in that this browser started. Without this check, an attacker could make the person's browser use the
+ * attacker's response. The person would then work in the attacker's account.
+ * @throws SignInRefusedError
  */
 function begunSignIn(
   { dependencies, context, request, query }: Call<unknown, SignInResponseQuery>,
@@ -125,7 +129,7 @@ function begunSignIn(
   const begun = sealed === null ? null : unseal(sealed, context.now, tokenKeys);
   if (begun !== null && query.state === begun.state) return begun;
   const message =
-    'this browser has not begun this sign-in, or it took more than ten minutes; sign in again';
+    'this browser did not start this sign-in, or it took more than ten minutes; sign in again';
   const cause = begun === null ? 'no sign-in in this browser' : 'the state is of another sign-in';
-  throw new SignInRefusal('unknown_sign_in', message, { cause });
+  throw new SignInRefusedError('unknown_sign_in', message, { cause });
 }

@@ -103,7 +103,7 @@ const rebuildEndpoint = (
     },
   });
 
-/** Redirects reads to another generation, and waits until they go there. */
+/** Redirects reads to another generation, and waits until the switch is made. */
 const redirectEndpoint = (
   verb: 'switch' | 'rollback',
   operationId: string,
@@ -147,7 +147,7 @@ const ORDERED = 'the order is recorded; the projector has not carried it out yet
 
 const parked = endpoint('GET /projections/:name/parked', {
   operationId: 'listParkedKeys',
-  summary: 'Lists the keys of a view that are parked because an event could not be applied',
+  summary: 'Lists the parked keys of a view: an event could not be applied to them',
   scopes,
   query: ParkedQuery,
   hasLargeResponse: true,
@@ -165,7 +165,7 @@ const parked = endpoint('GET /projections/:name/parked', {
   },
 });
 
-/** What happens to a parked key. */
+/** The commands on a parked key. */
 const parkedKeyEndpoint = (order: ParkedOrder, summary: string): Endpoint =>
   endpoint(`POST /projections/:name/parked/:key/${order}`, {
     operationId: `${order}ParkedKey`,
@@ -249,7 +249,7 @@ function parkedKey(
   return nullWithoutView(dependencies.readModel.get(parkedProjection, `${view}/${key}`));
 }
 
-/** The view of parked keys does not exist before the first one. */
+/** The view of parked keys does not exist before the first key is parked. */
 async function nullWithoutView<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read;

@@ -14,7 +14,7 @@ const begin = endpoint(`POST ${PATH}`, {
   operationId: 'beginPageSession',
   summary: 'Signs in at the web page with an id and a secret',
   description:
-    'The response sets a cookie that no script can read. It stands for a token in requests that the page itself makes.',
+    'The response sets a cookie that no script can read. In requests of the page itself, the cookie replaces a token.',
   scopes: null,
   body: TokenRequest,
   responses: { 200: PageSession },

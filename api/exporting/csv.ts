@@ -8,7 +8,7 @@ const FORMULA = /^[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/;
 
 /**
  * A line of CSV (RFC 4180), with its CR LF. Strings that a spreadsheet would take for a formula get a `'` in front:
- * others have written titles, errors and reasons, and opening the table must not run them.
+ * titles, errors and reasons come from other people, and opening the table must not execute them.
  */
 export function csvLine(cells: readonly (Cell | undefined)[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`;

@@ -16,7 +16,7 @@ const markOf =
 /** The last row of a complete export of runs. @param rows before it, without the header */
 export const runsEndMark = markOf(runColumns);
 
-/** The same for events. */
+/** The last row of a complete export of events. */
 export const eventsEndMark = markOf(eventColumns);
 
 /** The number of rows in an end mark; null for any other line. @param line without its line end */

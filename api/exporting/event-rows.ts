@@ -11,10 +11,10 @@ import { PART_CHARACTERS, type ExportedPart, type ExportFormat } from './export-
 
 /** Which events are exported; fields that are left out select all. */
 export interface EventFilter extends WantedEvents {
-  /** Occurred at or after it, and before the other; normalized. */
+  /** Events that occurred at or after `since` and before `until`; normalized. */
   readonly since?: string | undefined;
   readonly until?: string | undefined;
-  /** Of one task: its own events, its fires, its runs, and others that name it. */
+  /** Events of one task: its own, those of its fires and runs, and others that name it. */
   readonly taskId?: string | undefined;
   readonly stream?: string | undefined;
   /** As in the metadata. */
@@ -28,9 +28,9 @@ export interface EventSource {
   /** @param wanted events that may be left out */
   parts(wanted: WantedEvents): AsyncIterable<{
     readonly events: Iterable<RawEvent>;
-    /** Events that were read for it. */
+    /** The number of events that were read for this part. */
     readonly read: number;
-    /** How much of the log has been read by then, 0 to 1. */
+    /** The share of the log that has been read, 0 to 1. */
     readonly share: number;
   }>;
 }
@@ -75,7 +75,7 @@ export async function* exportEvents(
 ): AsyncGenerator<ExportedPart> {
   const matcher = new EventMatcher(filter);
   if (format === 'csv') yield { text: csvLine(eventColumns), count: 0, share: 0, read: 0 };
-  // Events of other types tell which runs are a task's.
+  // Events of other types are also read, because they tell which runs belong to a task.
   const { taskId, types, kinds } = filter;
   const parts = log.parts(taskId === undefined ? { types, kinds } : {});
   for await (const { events, read, share } of parts) {
@@ -115,7 +115,7 @@ class EventMatcher {
   }
 
   matches(event: RawEvent): boolean {
-    // First, as it remembers the task's runs.
+    // Evaluated first, because it remembers the task's runs.
     if (this.#filter.taskId !== undefined && !this.#isOfTask(event)) return false;
     if (this.#types !== null && !this.#types.has(event.type)) return false;
     if (this.#kinds !== null && !this.#kinds.has(kindOf(event.stream))) return false;
@@ -135,13 +135,13 @@ class EventMatcher {
     return true;
   }
 
-  /** By the event's own field, as payloads and results may name any task. */
+  /** Decided by the event's own field, because payloads and results may name any task. */
   #isRunOfTask(data: string): boolean {
     const { task_id, started } = objectIn(data) as RunTask;
     return [task_id, started?.task_id].includes(this.#filter.taskId);
   }
 
-  /** The requests of the runs leave the payload out. */
+  /** Requests of runs leave out a payload that is stored once. */
   #hasTriggered(data: string): boolean {
     const { taskId = '' } = this.#filter;
     const { triggered_tasks = [] } = objectIn(data) as Partial<DataOf<'PayloadStored'>>;
@@ -175,7 +175,7 @@ async function namesOf(event: RawEvent, names: Names | null): Promise<EventNames
   if (names === null) return { actor_name: null, task_title: null };
   const { stream, data } = event;
   const { actor = '' } = objectIn(event.metadata) as { readonly actor?: string };
-  // Most events name their task, so that their stream need not be read.
+  // Most events name their task, so their stream need not be read.
   const own = data.includes('"task_id"') ? taskIn(objectIn(data)) : null;
   if (own !== null && stream.startsWith('run-')) names.learn(stream, own);
   const taskId = own ?? (await names.taskOf(stream));
@@ -196,7 +196,7 @@ function csvOf(event: RawEvent, { actor_name, task_title }: EventNames): string 
   return csvLine([...place, ...ids, withExponents(data), actor_name, task_title]);
 }
 
-/** The object in a JSON string; empty where that is damaged. */
+/** The object in a JSON string; empty if the string is damaged. */
 function objectIn(json: string): object {
   try {
     const value: unknown = JSON.parse(json);

@@ -6,9 +6,9 @@ export interface ExportedPart {
   readonly text: string;
   /** Rows in the text, without the header. */
   readonly count: number;
-  /** 0 to 1; 0 where unknown. */
+  /** The progress, from 0 to 1; 0 if unknown. */
   readonly share: number;
-  /** Rows read for this part, wanted or not. */
+  /** The number of rows read for this part, including those that were filtered out. */
   readonly read: number;
 }
 

@@ -16,8 +16,8 @@ export class ExportPlaces {
 
   /**
    * Takes a place.
-   * @returns releases it; to be called once
-   * @throws HttpError 503 where the process or the agent has no place left
+   * @returns a function that releases the place; to be called once
+   * @throws HttpError 503 if the process or the agent has no place left
    */
   take(agentId: string): () => void {
     const own = this.#byAgent.get(agentId) ?? 0;

@@ -2,18 +2,18 @@ import type { EventStore, Position, RawEvent, RecordedEvent } from '../../domain
 import { showEvent } from '../endpoints/events/event-records.ts';
 import type { EventSource } from './event-rows.ts';
 
-/** Events of a stream that are read at a time: each may have 512 KiB. */
+/** How many events of a stream are read at a time. Each may have 512 KiB. */
 const PAGE = 50;
 
 /** The part of the log that is read. */
 interface LogPart {
-  /** Events strictly after it. */
+  /** Only events strictly after this position. */
   readonly after: Position;
   /** Only this stream. */
   readonly stream: string | undefined;
   /** Ends the reading without an error. */
   readonly signal: AbortSignal;
-  /** Whether an event's stream is in the reader's reach; null: every one is. */
+  /** Whether an event's stream is in the reader's reach; null: every stream is. */
   readonly isVisible: ((event: RecordedEvent) => Promise<boolean>) | null;
 }
 
@@ -45,7 +45,7 @@ async function visible(
   return seen;
 }
 
-/** One at a time, as the JSON of a whole page would double its memory. */
+/** One at a time, because the JSON of a whole page would double its memory. */
 function* rowsOf(
   events: readonly RecordedEvent[],
   isWanted: (event: RecordedEvent) => boolean,
@@ -77,7 +77,7 @@ async function* ofStream(
   }
 }
 
-/** An event as the log's file has it. Broken JSON stays as it is. */
+/** An event in the form of the log's file. Broken JSON stays unchanged. */
 function rawOf(event: RecordedEvent): RawEvent {
   const { id, type, stream, revision, position, createdAt } = event;
   const { data, metadata } = showEvent(event) as { readonly data: unknown; metadata: unknown };

@@ -20,7 +20,7 @@ const mediaTypes: Readonly<Record<ExportFormat, string>> = {
 
 /** An export that is sent. */
 export interface Rows {
-  /** Of the file that a browser saves, without its extension. */
+  /** The name of the file that a browser saves, without its extension. */
   readonly name: string;
   readonly format: ExportFormat;
   readonly parts: AsyncGenerator<ExportedPart>;
@@ -37,9 +37,9 @@ interface Services {
 }
 
 /**
- * Sends rows as they are read, no faster than the client takes them. An interrupted answer lacks its last chunk
- * (RFC 9112 section 8), so that clients notice.
- * @throws HttpError 400 without an end mark over HTTP/1.0, which has no chunks; what `parts` throws before the first row.
+ * Sends rows as they are read, no faster than the client takes them. An interrupted answer lacks its last chunk (RFC
+ * 9112 section 8), so that clients notice.
+ * @throws HttpError 400 without an end mark over HTTP/1.0, which has no chunks; errors of `parts` before the first row.
  *   Later errors close the connection
  */
 export async function sendRows(
@@ -49,7 +49,8 @@ export async function sendRows(
 ): Promise<void> {
   const { parts, stop, format, name } = rows;
   if (request.httpVersion === '1.0' && rows.endMark === null) {
-    const issue = 'is required over HTTP/1.0, where nothing else shows that an answer is complete';
+    const issue =
+      'is required over HTTP/1.0, because only an end mark shows there that a response is complete';
     throw badRequest([{ field: 'end_mark', issue }]);
   }
   const { signal } = stop;

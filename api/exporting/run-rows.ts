@@ -13,23 +13,23 @@ import { PART_CHARACTERS, type ExportedPart, type ExportFormat } from './export-
 /** Which runs are exported; instants are normalized. */
 export interface RunsFilter {
   readonly reach: Reach;
-  /** Queued at or after it, and before the other. */
+  /** Runs queued at or after `since` and before `until`. */
   readonly since?: string | undefined;
   readonly until?: string | undefined;
-  /** Started after it, and before the other. */
+  /** Runs started after `start_time` and before `end_time`. */
   readonly start_time?: string | undefined;
   readonly end_time?: string | undefined;
   readonly success?: boolean | undefined;
   readonly state?: RunState | undefined;
   readonly trigger?: RunTrigger | undefined;
   readonly taskId?: string | undefined;
-  /** What else restricts them. */
+  /** Further filters. */
   readonly only?: readonly Filter[] | undefined;
 }
 
 interface RunsReading {
   readonly params: RunSource;
-  /** Start behind this run; default: at the first. */
+  /** Starts after this run; default: at the first run. */
   readonly behind?: ViewDocument<RunDocument> | undefined;
   /** Looks up the names of agents and tasks; default: they are left out. */
   readonly names?: Names | undefined;
@@ -68,7 +68,7 @@ export const runColumns = [
 
 /**
  * The runs that match a filter, the first queued first (or the first started, for a span of starts without a task);
- * skipped ones only by their state. Each run is as it was when its page was read.
+ * skipped ones only by their state. Each run is in its state at the time when its page was read.
  */
 export async function* exportRuns(
   readModel: ReadModel,
@@ -128,20 +128,12 @@ interface Listing {
   ];
 }
 
-/** The list of runs in ascending order; null where nothing can match. */
-function listingOf({
-  reach,
-  since,
-  until,
-  taskId,
-  only = [],
-  ...filter
-}: RunsFilter): Listing | null {
+/** The list of runs in ascending order; null if nothing can match. */
+function listingOf({ reach, since, taskId, only = [], ...filter }: RunsFilter): Listing | null {
   const listed = runListing(reach, { ...filter, task_id: taskId });
   if (listed === null) return null;
   const filters = [...listed.filters, ...only];
   if (since !== undefined) filters.push({ field: 'queued_at', op: 'gte', value: since });
-  if (until !== undefined) filters.push({ field: 'queued_at', op: 'lt', value: until });
   const field = listed.sort[0]?.field === 'started_at' ? 'started_at' : 'queued_at';
   return { filters, sort: [{ field, direction: 'ascending' }] };
 }

@@ -15,24 +15,25 @@ import { unavailable } from '../errors.ts';
 import type { AuditItem } from '../schemas/response-schemas-audit.ts';
 import type { Frame, LiveClient } from './live-client.ts';
 
-/** What a failure is reported as. */
+/** The messages that report failures. */
+const NOT_FOLLOWED = 'live audit could not follow the log';
 const UNCHECKED = 'could not check the access of an auditor';
 
-/** Auditors of one process: each follows the log by itself. */
+/** The most auditors of one process. Each has its own subscription to the log. */
 const MAX_CLIENTS = 50;
 
 /** Milliseconds between two checks of a client's access; every fifteenth sends a heartbeat. */
 const BEAT = 1000;
 const BEATS_PER_HEARTBEAT = 15;
 
-/** What a client watches. */
+/** Which audit entries a client watches. */
 interface Watched {
   readonly filters: EventFilters & AuditItemFilters;
-  /** Whether an event is in the client's reach; null: every one is. */
+  /** Whether an event is in the client's reach; null: every event is. */
   readonly isVisible: InReach | null;
 }
 
-/** Streams what agents do, as it becomes durable. Clients resume from the log. */
+/** Streams the actions of agents as they become durable. Clients resume from the log. */
 export class AuditTail {
   readonly #store: EventStore;
   readonly #clock: Clock;
@@ -79,7 +80,7 @@ export class AuditTail {
     }
   }
 
-  /** Streams the matching items to a client, from its position on, until it leaves or loses its access. */
+  /** Streams the matching items to a client, starting at its position, until it leaves or loses access. */
   join(
     client: LiveClient,
     filters: EventFilters & AuditItemFilters,
@@ -119,6 +120,7 @@ export class AuditTail {
     const from = { after: client.last, prefixes: auditProjection.streams, signal };
     try {
       for await (const message of this.#store.subscribe(from)) {
+        this.#telemetry.failures.worked(NOT_FOLLOWED);
         if (message.kind === 'events') {
           const audited: RecordedEvent[] = [];
           for (const event of message.events) {
@@ -134,7 +136,7 @@ export class AuditTail {
         place.reached = passed ?? place.reached;
       }
     } catch (error) {
-      this.#telemetry.failures.failed('live audit could not follow the log', error);
+      this.#telemetry.failures.failed(NOT_FOLLOWED, error);
       client.end('unavailable');
     }
   }
@@ -170,7 +172,7 @@ function frameOf(item: AuditItem): Frame {
   const { position, outcome } = item;
   const data = JSON.stringify(item);
   const text = `id: ${position}\nevent: audit.${outcome}\ndata: ${data}\n\n`;
-  // Its stream is filtered by what is in reach before.
+  // Items out of reach were already filtered out.
   const namespace = DEFAULT_NAMESPACE;
   const noRun = { taskId: null, state: null, createdBy: null };
   return { position, namespace, ...noRun, bytes: Buffer.from(text) };

@@ -7,12 +7,12 @@ import type { RunState } from '../../domain/vocabulary.ts';
 /** A server-sent event, serialized once for all clients. */
 export interface Frame {
   readonly position: Position;
-  /** Of what the event is about. */
+  /** The namespace of the event's subject. */
   readonly namespace: string;
-  /** The run's task; null for what is no change of a run. */
+  /** The run's task; null if the event is not a change of a run. */
   readonly taskId: string | null;
   readonly state: RunState | null;
-  /** The agent whose run it is; null for what is no change of a run. */
+  /** The agent that owns the run; null if the event is not a change of a run. */
   readonly createdBy: string | null;
   readonly bytes: Buffer;
 }
@@ -22,7 +22,7 @@ export interface LiveFilter {
   readonly reach: Reach;
   readonly taskId: string | undefined;
   readonly state: RunState | undefined;
-  /** Only runs of this agent; null: of all. */
+  /** Only runs of this agent; null: runs of all agents. */
   readonly own: string | null;
 }
 
@@ -43,7 +43,7 @@ export class LiveClient {
   readonly #clock: Clock;
   readonly #maxPending: number;
   readonly #gone = new AbortController();
-  /** Everything up to here was sent, or filtered out. */
+  /** All changes up to here were sent or filtered out. */
   #last: Position;
 
   /** @param options.maxPending unread bytes at which the next change ends the stream */
@@ -79,9 +79,9 @@ export class LiveClient {
   }
 
   /**
-   * Sends the changes that match the filter. The stream of a client that has too much unread ends; it resumes by
-   * `Last-Event-ID`.
-   * @param joined the bytes of all changes in a client's reach, where they are already concatenated
+   * Sends the changes that match the filter. If a client has too much unread data, its stream ends; the client resumes
+   * with `Last-Event-ID`.
+   * @param joined the bytes of all changes in a client's reach, if they are already concatenated
    */
   send(frames: readonly Frame[], joined?: (reach: Reach) => Buffer): void {
     const end = frames.at(-1)?.position;
@@ -108,13 +108,13 @@ export class LiveClient {
    * @param position up to which this client has received everything; null: unknown
    */
   sendHeartbeat(position: Position | null): void {
-    // Unread bytes keep the connection open, too, or show that it is dead.
+    // Unread bytes also keep the connection open, or show that it is dead.
     if (this.#response.writableLength > 0 || this.signal.aborted) return;
     if (position === null || position < this.#last) {
       this.#response.write(': heartbeat\n\n');
       return;
     }
-    // A client with a narrow filter then resumes without reading all other changes.
+    // With the position, a client with a narrow filter resumes without reading all other changes.
     this.#last = position;
     this.#response.write(`: heartbeat\nid: ${position}\n\n`);
   }
@@ -161,7 +161,7 @@ export class LiveClient {
   }
 }
 
-/** The bytes of all frames; not copied if there is only one. */
+/** The bytes of all frames. A single frame is not copied. */
 export function joinedBytes(frames: readonly Frame[]): Buffer {
   const [only] = frames;
   if (only !== undefined && frames.length === 1) return only.bytes;

@@ -79,27 +79,29 @@ async function watch(
 }
 
 const noFilter: LiveFilter = {
-  ...{ reach: EVERY_NAMESPACE, own: null },
-  ...{ taskId: undefined, state: undefined },
+  reach: EVERY_NAMESPACE,
+  own: null,
+  taskId: undefined,
+  state: undefined,
 };
 
-/** The agent on whose places a stream counts. */
+/** The agent to whose limit a stream counts. */
 export const agentOf = (caller: Caller | null): string => caller?.agentId ?? ANONYMOUS;
 
 /** A client of a new stream. */
 interface Opening {
   readonly agentId: string;
-  /** Reserves a place; resolves with the position at which a new client begins. */
+  /** Reserves a place. Resolves with the position at which a new client starts. */
   readonly open: () => Promise<Position>;
-  /** Default: all. */
+  /** Which changes the client gets. Default: all. */
   readonly filter?: LiveFilter;
 }
 
 /**
- * Begins an answer of server-sent events.
+ * Starts a response of server-sent events.
  * @returns the client; null for HEAD
- * @throws HttpError 400 for a `Last-Event-ID` that is no position of this log, 429 where the agent has too many streams,
- *   and what `open` throws
+ * @throws HttpError 400 for a `Last-Event-ID` that is not a position of this log, 429 if the agent has too many
+ *   streams, and errors of `open`
  */
 export async function openEventStream(
   { store, clock, live, settings }: Pick<ApiDependencies, 'store' | 'clock' | 'live' | 'settings'>,
@@ -107,7 +109,7 @@ export async function openEventStream(
   { agentId, open, filter = noFilter }: Opening,
 ): Promise<LiveClient | null> {
   const giveBack = live.places.take(agentId, settings.sharing.liveStreamsPerAgent);
-  // The client may have left before.
+  // The client may have left already.
   if (response.closed) giveBack();
   else response.once('close', giveBack);
   const given = request.get('last-event-id');

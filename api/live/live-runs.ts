@@ -12,15 +12,16 @@ import type { Frame, LiveClient } from './live-client.ts';
 import { LiveSending } from './live-sending.ts';
 import { showInList, type RunSource } from '../endpoints/runs/run-records.ts';
 
-/** What failures are reported as. */
-const NOT_FOLLOWING = 'live streams could not follow the log; trying again';
+/** The messages that report failures. */
+const NOT_FOLLOWING = 'live streams could not follow the log; retrying';
+const NOT_REPLAYED = 'live stream could not be replayed from the log';
 const UNCHECKED = 'could not check the access of clients of live streams';
 
-/** Clients of one process. */
+/** The most clients of one process. */
 const MAX_CLIENTS = 2_000;
-/** Clients that catch up from the log at a time. */
+/** How many clients catch up from the log at a time. */
 const MAX_REPLAYS = 4;
-/** Changes that are retained for clients that resume, and their bytes. */
+/** How many changes are retained for clients that resume, and how many bytes of them. */
 const MAX_RETAINED = 2_000;
 const MAX_RETAINED_BYTES = 8 * 1024 * 1024;
 /** Milliseconds between two checks of the clients' access; every fifteenth sends a heartbeat. */
@@ -46,7 +47,7 @@ export interface LiveRunsOptions {
  * while there are clients, serves the whole process. Clients resume from memory, or from the log.
  */
 export class LiveRuns {
-  /** Those of all live streams, also of the audit. */
+  /** The clients of all live streams, including those of the audit. */
   readonly places: AgentPlaces;
   readonly #options: LiveRunsOptions;
   readonly #maxClients: number;
@@ -198,7 +199,7 @@ export class LiveRuns {
     }
   }
 
-  /** Lets a client receive new changes, if memory has all that it lacks. */
+  /** Lets a client receive new changes, if memory has all changes that the client lacks. */
   #attach(client: LiveClient, after: Position): boolean {
     if (after < this.#start) return false;
     if (client.signal.aborted) return true;
@@ -217,6 +218,7 @@ export class LiveRuns {
       if (client.signal.aborted || this.#attach(client, client.last)) return;
       const following = store.subscribe({ after: client.last, prefixes: PREFIXES, signal });
       for await (const message of following) {
+        telemetry.failures.worked(NOT_REPLAYED);
         let after = message.kind === 'caught-up' ? message.position : '';
         if (message.kind === 'events') {
           client.send(await framesOf(message.events, changes, params));
@@ -226,7 +228,7 @@ export class LiveRuns {
         if (this.#attach(client, after)) return;
       }
     } catch (error) {
-      telemetry.failures.failed('live stream could not be replayed from the log', error);
+      telemetry.failures.failed(NOT_REPLAYED, error);
       client.end('unavailable');
     } finally {
       stop.abort();
@@ -266,7 +268,7 @@ export class LiveRuns {
       try {
         if (!(await client.stillAdmitted())) client.end('access_ended');
       } catch (error) {
-        // Its agent can't be read just now; the others are still checked.
+        // The client's agent cannot be read now. The other clients are still checked.
         failure = error;
       }
     }

@@ -37,7 +37,7 @@ export function serveDescription(
   about: {
     readonly version: string;
     readonly log: Log;
-    /** The built-in ones. */
+    /** The built-in tools. */
     readonly tools: readonly DescribedTool[];
     /** null without extensions in this process. */
     readonly extensions: { described(): readonly DescribingExtension[] } | null;

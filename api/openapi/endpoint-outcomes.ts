@@ -8,11 +8,11 @@ export type DescribedEndpoint = Omit<Endpoint, 'handle'> & {
   readonly examples?: Examples;
 };
 
-/** Whether the description lists it. Endpoints that only return errors are not listed. */
+/** Whether the OpenAPI description lists an endpoint. Endpoints that only return errors are not listed. */
 export const isPublished = ({ responses }: DescribedEndpoint): boolean =>
   Object.keys(responses).some((status) => Number(status) < 400);
 
-/** Whether it may change something. Its response then has the position of its event. */
+/** Whether it is a command. Its response then has the position of its event. */
 export const isCommand = ({ method }: DescribedEndpoint): boolean => method !== 'get';
 
 /** Errors that any request may get. */

@@ -17,7 +17,7 @@ export interface Examples {
   readonly body?: unknown;
   /** By status. */
   readonly responses?: Readonly<Record<number, unknown>>;
-  /** Of the 200 response in its other media types. */
+  /** Examples of the 200 response in its other media types. */
   readonly otherMediaTypes?: Readonly<Record<string, string>>;
   /** Path and query parameters by name. Overrides {@link parameterExamples}. */
   readonly parameters?: Readonly<Record<string, unknown>>;

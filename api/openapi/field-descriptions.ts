@@ -3,8 +3,8 @@ import { byName } from './descriptions/fields.ts';
 import { byPlace } from './descriptions/schemas.ts';
 
 /**
- * The description of a field, a parameter or a schema. The most specific one wins: that of its place, then its schema's
- * own, then that of its name.
+ * The description of a field, a parameter or a schema. The most specific description wins: that of the place, then that
+ * of the schema, then that of the name.
  *
  * @param place `Task.title`, `Projection.rebuild.rate`, `<operation id>.<parameter>`, or the title of a schema
  * @returns undefined if there is none, which a test rejects
@@ -15,7 +15,7 @@ export function fieldDescription(place: string, schema: TSchema): string | undef
   if (particular !== undefined) return particular;
   const own = ownDescription(schema);
   const general = place.includes('.') ? byName[name] : undefined;
-  // The own description of a pattern or format completes `must be …`, and says too little alone.
+  // A pattern's or format's own description completes `must be …`, and is not sufficient by itself.
   if (own !== undefined && general !== undefined && isForm(schema)) return `${general}; ${own}`;
   return own ?? general;
 }

@@ -19,9 +19,9 @@ export const responseHeaders = {
   'X-RateLimit-Limit': whole('requests allowed in a window'),
   'X-RateLimit-Remaining': whole('requests left in the window'),
   'X-RateLimit-Reset': whole('end of the window, in seconds since 1970'),
-  'Idempotent-Replayed': text('this is a repeated response', { enum: ['true'] }),
+  'Idempotent-Replayed': text('true: the stored response of the first request', { enum: ['true'] }),
   ETag: text("the resource's revision, for If-Match"),
-  Location: text('path of the created resource, or where a redirect leads'),
+  Location: text('path of the created resource, or the target of a redirect'),
   'X-Total-Count': whole('total number of items'),
   'Retry-After': whole('seconds to wait before trying again'),
   'WWW-Authenticate': text('how to authenticate'),
@@ -67,7 +67,7 @@ const sent = (
 export const requestHeaderComponents = {
   IdempotencyKey: sent(
     'Idempotency-Key',
-    'within 24 hours, the same key, path and body give the first response again',
+    'a repetition with the same key, path and body within 24 hours returns the first response again',
     'import-4711',
     { minLength: 1, maxLength: 200 },
   ),

@@ -24,7 +24,7 @@ import { describePipeline } from './pipeline-description.ts';
  * Describes the interface as OpenAPI 3.1, from the endpoints.
  *
  * @param about.version of the service
- * @param about.tools the built-in ones
+ * @param about.tools the built-in tools
  * @throws Error if two different schemas share a title
  */
 export function describeInterface(
@@ -110,7 +110,7 @@ function scopesText({ scopes, acceptsOwn = false }: DescribedEndpoint): string {
   if (scopes.length === 0) return 'Any valid token is enough.';
   const needed = `Needs the scope ${scopes.map((scope) => `\`${scope}\``).join(' or ')}`;
   const own = scopes.map((scope) => `\`${scope}:own\``).join(' or ');
-  const narrow = acceptsOwn ? ` With ${own}, it shows only what is the caller's own.` : '';
+  const narrow = acceptsOwn ? ` With ${own}, it shows only the caller's own records.` : '';
   return `${scopes.includes('admin') ? `${needed}.` : `${needed}, or \`admin\`.`}${narrow}`;
 }
 
@@ -121,7 +121,7 @@ function requestBody(
 ): JsonObject {
   if (body === undefined) return {};
   const fields = (body as { readonly required?: readonly string[] }).required ?? [];
-  // A body that may be anything must still be present.
+  // A body of any type must still be present.
   const needed = fields.length > 0 || Object.keys(body).length === 0;
   const required = bodyOptional !== true && needed;
   const type = oauth === true ? 'application/x-www-form-urlencoded' : 'application/json';

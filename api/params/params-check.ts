@@ -8,25 +8,25 @@ import {
 } from '../../domain/pipeline/params.ts';
 import { withinTime } from './time-limit.ts';
 
-/** Checks params by the schemas of clients, within a limit of time. */
+/** Checks params against schemas that clients wrote, within a time limit. */
 
 /**
- * The params that a run's request holds: those given, by the rules of its task.
- * @returns undefined where the run has only the task's defaults
+ * The params for a run's request: the given params, checked by its task's rules.
+ * @returns undefined if the run has only the task's defaults
  * @throws RefusalError `INVALID` listing the issues, at paths such as `params.limit`
  */
 export function paramsFor(
   rules: ParamsRules,
   given: Readonly<Record<string, unknown>> | undefined,
 ): JsonObject | undefined {
-  // A body is JSON, which its schema does not say.
+  // The type of the body does not say that it is JSON.
   const params = given as JsonObject | undefined;
   const { params_schema: schema = null } = rules;
   if (schema === null) return checkedParams(rules, params);
   return withinTime(() => checkedParams(rules, params), tooSlow('params'));
 }
 
-/** Whether a run may have these params, by the rules of its task. */
+/** Whether a run may have these params by the rules of its task. */
 export function takesParams(rules: ParamsRules, given: JsonObject | undefined): boolean {
   try {
     paramsFor(rules, given);
@@ -38,8 +38,8 @@ export function takesParams(rules: ParamsRules, given: JsonObject | undefined): 
 }
 
 /**
- * What is wrong with a task's `params_schema`, or with its default params.
- * @param given whether its runs may be given what the defaults lack
+ * The issues of a task's `params_schema` and of its default params.
+ * @param given whether its runs may be given params that the defaults lack
  */
 export function paramsRulesIssues(rules: ParamsRules, given: boolean): readonly Issue[] {
   const { params_schema: schema = null } = rules;

@@ -5,7 +5,7 @@ import { cutText, cutValue } from '../../projections/cut-document.ts';
 import type { EventPayloads } from '../../projections/reading/event-payloads.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
 
-/** What the events of runs are shown from. */
+/** The dependencies for showing the events of runs. */
 export interface EventSource {
   readonly eventPayloads: Pick<EventPayloads, 'textOf'>;
 }
@@ -14,16 +14,16 @@ export interface EventSource {
 export interface ShownEvent {
   readonly id: string;
   readonly topic: string;
-  /** Null where it can't be read. */
+  /** null if it can't be read. */
   readonly payload: JsonValue;
   readonly source_agent_id: string;
   readonly published_at: string;
 }
 
 /**
- * The event that triggered a run, with its payload; null for none. The payload is null where it can't be read: the log
- * is unavailable, or retention has just removed it with the run.
- * @param most bytes of a payload; a larger one is replaced by its size. Default: no limit
+ * The event that triggered a run, with its payload; null for none. The payload is null if it can't be read, because the
+ * log is unavailable or retention has just removed it with the run.
+ * @param most the largest payload in bytes; a larger one is replaced by its size. Default: no limit
  */
 export async function shownEvent(
   source: EventSource,

@@ -7,9 +7,9 @@ import { SecretError } from '../../domain/secrets/secret-source.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { RunDocument } from '../../projections/views/runs.ts';
 
-/** What the params of runs are shown from. */
+/** The dependencies for showing the params of runs. */
 export interface ParamsSource {
-  /** Tasks at the revisions to which runs are pinned. */
+  /** Tasks at the revisions that runs are pinned to. */
   readonly pinnedTasks: {
     /** The task, if it is in memory. */
     peek(taskId: string, revision: number): LiveTask | undefined;
@@ -22,7 +22,7 @@ export interface ParamsSource {
 
 /**
  * The params that a run's expressions see, with the values of the pipeline's secrets masked.
- * @returns null where the task or its secrets can't be read: the run is shown without them
+ * @returns null if the task or its secrets can't be read; the run is then shown without params
  */
 export function shownParams(
   source: ParamsSource,
@@ -33,7 +33,7 @@ export function shownParams(
   return task.then((read) => read && paramsOf(source, read, run));
 }
 
-/** The task that a run executes, at once if it is in memory; null where it can't be read. */
+/** The task that a run executes, at once if it is in memory; null if it can't be read. */
 export function pinnedTask(
   { pinnedTasks }: Pick<ParamsSource, 'pinnedTasks'>,
   { task_id, task_revision }: RunDocument,

@@ -1,16 +1,16 @@
 import { createContext, Script, type Context } from 'node:vm';
 
-/** Milliseconds: far more than an honest schema takes, also on a busy machine. */
+/** The limit in milliseconds, far more than a reasonable schema takes even on a busy machine. */
 const LIMIT = 1000;
 
-/** Made at the first use, as it would delay the start. */
+/** Created at the first use, because its creation would delay the start. */
 let place: Context | undefined;
 const script = new Script('work()');
 
 /**
- * Does synchronous work that a client can make long, such as a `pattern` with exponential backtracking. It stops the
- * work, as no other request is served meanwhile.
- * @throws the error of `late` after a second; what the work throws
+ * Does synchronous work that a client can make slow, such as a `pattern` with exponential backtracking. Slow work is
+ * stopped, because it blocks all other requests.
+ * @throws the error of `late` after a second; errors of the work
  */
 export function withinTime<T>(work: () => T, late: () => Error): T {
   const results: T[] = [];

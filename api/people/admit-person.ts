@@ -29,23 +29,23 @@ import { exists } from '../access/present-counts.ts';
 import { removeUnlessOpen } from '../endpoints/agent-endpoints.ts';
 import { adminsIn } from '../endpoints/agent-removal.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { SignInRefusal } from './sign-in-refusal.ts';
+import { SignInRefusedError } from './sign-in-refused-error.ts';
 
-/** Attempts while others change the same agents. */
+/** The most attempts while other requests change the same agents. */
 const MAX_ATTEMPTS = 6;
 
-/** A person with what the provider says. */
+/** A person, with the provider's claims about them. */
 export interface IdentifiedPerson extends Person {
-  /** For a new agent. It need not be unique. */
+  /** The name for a new agent. It need not be unique. */
   readonly name: string;
   readonly grant: Grant;
-  /** When the provider said so. */
+  /** When the provider made these claims. */
   readonly issuedAt: Instant;
   /** Records the claims even if they are known. */
   readonly isSignIn: boolean;
 }
 
-/** The agent that a person is. */
+/** The agent of a person. */
 export interface AdmittedPerson {
   readonly agentId: string;
   readonly agent: RegisteredAgent;
@@ -58,20 +58,20 @@ interface Admission {
 }
 
 /**
- * Makes the agent of a person what the claims say: registers it in its namespace, or gives it the scopes. A person who
- * moves to another namespace is another agent there, and the former one loses its scopes.
+ * Brings the agent of a person in line with the claims: registers it in its namespace, or sets its scopes. A person who
+ * moves to another namespace gets another agent there, and the former agent loses its scopes.
  *
- * The claims are recorded before the agents change, and the agents change at the revisions read before that: of two
- * sign-ins at once, the one with the older claims comes to nothing. After a crash in between, the next sign-in finds
- * the recorded agent and completes it.
+ * The agents' revisions are read first, then the claims are recorded, and then the agents are changed at those
+ * revisions. So if two sign-ins run at once, the one with the older claims has no effect. After a crash in between, the
+ * next sign-in finds the recorded agent and completes it.
  *
- * @throws SignInRefusal for claims that give nothing, or are older than the removal of the agent, and for one that is
- *   disabled
- * @throws RefusalError `STATE_CONFLICT` for the last agent with the scope `admin`, and where others keep changing it
+ * @throws SignInRefusedError for claims that grant nothing or are older than the removal of the agent, and for a
+ *   disabled agent
+ * @throws RefusalError `STATE_CONFLICT` for the last agent with the scope `admin`, and if others keep changing it
  */
 export async function admitPerson(admission: Admission): Promise<AdmittedPerson> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    // Another attempt is another command: it decides on another state.
+    // Each attempt is a new command, because it is based on another state.
     const { commandId } = admission.context;
     const context = {
       ...admission.context,
@@ -88,15 +88,15 @@ export async function admitPerson(admission: Admission): Promise<AdmittedPerson>
   throw new RefusalError('STATE_CONFLICT', message);
 }
 
-/** @throws SignInRefusal for an agent that is disabled */
+/** @throws SignInRefusedError for an agent that is disabled */
 function enabled(admitted: AdmittedPerson): AdmittedPerson {
   const { agentId, agent } = admitted;
   if (agent.disabled === null) return admitted;
   const message = 'your account is disabled; ask an administrator of this service';
-  throw new SignInRefusal('disabled', message, { agentId });
+  throw new SignInRefusedError('disabled', message, { agentId });
 }
 
-/** @returns null where another request was faster */
+/** @returns null if another request was faster */
 async function admitOnce(admission: Admission): Promise<AdmittedPerson | null> {
   const { dependencies, person, context } = admission;
   const { store } = dependencies;
@@ -130,19 +130,19 @@ async function admitOnce(admission: Admission): Promise<AdmittedPerson | null> {
       : await register(dependencies, agentId, person, asAgent);
   const { state: agent } = handled;
   if (agent.status !== 'registered') return null;
-  // Again, as it may have been deleted meanwhile.
+  // Checked again, because the namespace may have been deleted in the meantime.
   await inNamespace(grant, () => removeUnlessOpen({ dependencies, context }, agentId, agent));
   return { agentId, agent };
 }
 
-/** @throws SignInRefusal for a namespace that does not exist, or is being deleted */
+/** @throws SignInRefusedError for a namespace that does not exist, or is being deleted */
 async function inNamespace({ namespace }: Grant, check: () => Promise<void>): Promise<void> {
   try {
     await check();
   } catch (error) {
     if (!(error instanceof RefusalError)) throw error;
     const message = `your account belongs to the namespace ${namespace}, which does not exist here; ask an administrator of this service`;
-    throw new SignInRefusal('no_namespace', message, { cause: error.message });
+    throw new SignInRefusedError('no_namespace', message, { cause: error.message });
   }
 }
 
@@ -152,7 +152,7 @@ const isKnown = (state: PersonState, agentId: string, { namespace, scopes }: Gra
   state.namespace === namespace &&
   state.scopes.join(' ') === scopes.join(' ');
 
-/** The agent as newer claims have made it. @throws SignInRefusal where it is elsewhere now, or gone */
+/** The agent after newer claims. @throws SignInRefusedError if it is in another namespace now, or removed */
 async function presentAgent(
   dependencies: ApiDependencies,
   { agent_id: agentId, namespace }: NonNullable<PersonState>,
@@ -170,15 +170,15 @@ async function refuseOlderThanRemoval(
 ): Promise<void> {
   const read = { direction: 'backwards', limit: 1 } as const;
   const [last] = await store.readStream(streams.agent(agentId), read);
-  // Issuers tell whole seconds.
+  // Issuers give times in whole seconds.
   const removedAt = last === undefined ? 0 : fromIso(last.metadata.occurredAt);
   if (Math.floor(removedAt / 1000) * 1000 > issuedAt) throw stale(agentId);
 }
 
-function stale(agentId: string): SignInRefusal {
+function stale(agentId: string): SignInRefusedError {
   const message =
     'the agent was changed or removed after these claims were made; sign in again, or get a new token';
-  return new SignInRefusal('stale_claims', message, { agentId });
+  return new SignInRefusedError('stale_claims', message, { agentId });
 }
 
 /** The agents of a person in other namespaces that still have scopes. */
@@ -197,7 +197,10 @@ async function formerAgents(
   return former;
 }
 
-/** Gives an agent scopes, if it is still as it was read. @throws RefusalError `REVISION_MISMATCH`, `STATE_CONFLICT` */
+/**
+ * Gives an agent scopes, if the agent has not changed since it was read.
+ * @throws RefusalError `REVISION_MISMATCH`, `STATE_CONFLICT`
+ */
 async function giveScopes(
   dependencies: ApiDependencies,
   id: string,
@@ -219,7 +222,10 @@ async function giveScopes(
   return handled;
 }
 
-/** Registers the agent of a person under a name that is free. @throws RefusalError `STATE_CONFLICT` where its namespace has as many agents as it may */
+/**
+ * Registers the agent of a person under a name that is free.
+ * @throws RefusalError `STATE_CONFLICT` if its namespace has reached its quota of agents
+ */
 async function register(
   dependencies: ApiDependencies,
   agentId: string,
@@ -244,7 +250,7 @@ async function register(
     } catch (error) {
       const isTaken = error instanceof RefusalError && error.details['field'] === 'name';
       if (isTaken && index < names.length - 1) continue;
-      // Another sign-in of the same person has registered it meanwhile.
+      // Another sign-in of the same person has registered it in the meantime.
       const isThere = error instanceof RefusalError && error.details['status'] !== undefined;
       if (isThere) throw new RefusalError('REVISION_MISMATCH', error.message);
       throw error;

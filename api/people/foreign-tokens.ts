@@ -10,39 +10,39 @@ import { admitPerson } from './admit-person.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import type { PeopleSettings } from './people-settings.ts';
 import { identify } from './sign-in-person.ts';
-import { SignInRefusal } from './sign-in-refusal.ts';
+import { SignInRefusedError } from './sign-in-refused-error.ts';
 
-/** Signatures with a key pair. With `none` or a shared key, anybody could make tokens who has the public key. */
+/** Algorithms with a key pair. With `none` or a shared key, anybody who has the public key could forge tokens. */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
 
-/** How far the clocks of the issuer and of this machine may be apart. Seconds. */
+/** How far apart the clocks of the issuer and of this machine may be. Seconds. */
 const SKEW = 30;
 
-/** Longest token that is looked at, and how many are remembered. */
+/** The longest accepted token, and how many tokens are remembered. */
 const MAX_LENGTH = 16_384;
 const MAX_REMEMBERED = 10_000;
 
-/** What a token gives. */
+/** The rights that a verified token grants. */
 interface Remembered {
   readonly agentId: string;
   readonly namespace: string;
   readonly scopes: readonly string[];
-  /** Milliseconds since 1970, without the skew. */
+  /** When the token expires, in milliseconds since 1970, without the skew. */
   readonly expiresAt: number;
 }
 
 /**
- * Accepts access tokens of the identity provider. A token's claims give scopes by the same rules as a sign-in, and its
- * person is the same agent.
+ * Accepts access tokens of the identity provider. A token's claims grant scopes by the same rules as a sign-in, and its
+ * person has the same agent.
  */
 export class ForeignTokens {
   readonly #dependencies: ApiDependencies;
   readonly #settings: PeopleSettings;
   readonly #provider: Pick<IdentityProvider, 'keys'>;
-  /** By token, verified; a promise while that is under way. */
+  /** Verified tokens; a promise while the verification is in progress. */
   readonly #remembered = new Map<string, Promise<Remembered>>();
 
   constructor(
@@ -55,7 +55,7 @@ export class ForeignTokens {
     this.#provider = provider;
   }
 
-  /** Whether a token says that the provider has made it. Nothing of it is verified. */
+  /** Whether a token claims to be from the provider. Nothing is verified. */
   areOf(token: string): boolean {
     if (this.#remembered.has(token)) return true;
     const [, payload = ''] = token.split('.');
@@ -69,7 +69,7 @@ export class ForeignTokens {
   }
 
   /**
-   * The caller of a request with a token of the provider. It may do what both its claims and its agent may.
+   * The caller of a request with a token of the provider. It may do what both its claims and its agent allow.
    * @throws HttpError 401 for an invalid token, 403 for one that gives nothing, 503 while its keys can't be read
    */
   async callerOf(token: string, scopes: readonly string[]): Promise<Caller> {
@@ -123,7 +123,7 @@ export class ForeignTokens {
       person,
       context,
     }).catch((error: unknown) => {
-      throw error instanceof SignInRefusal ? unauthorized(error.message, scopes) : error;
+      throw error instanceof SignInRefusedError ? unauthorized(error.message, scopes) : error;
     });
     const { namespace } = agent;
     return { agentId, namespace, scopes: person.grant.scopes, expiresAt: exp * 1000 };
@@ -137,12 +137,14 @@ export class ForeignTokens {
     }
     try {
       const { payload } = await jwtVerify(token, await this.#provider.keys(), {
-        ...{ algorithms, issuer, audience },
+        algorithms,
+        issuer,
+        audience,
         clockTolerance: SKEW,
         currentDate: new Date(this.#dependencies.clock.now()),
         requiredClaims: ['sub', 'iat', 'exp'],
       });
-      // An ID token tells a client who has signed in, and opens nothing.
+      // An ID token only tells a client who has signed in. It grants no access.
       if ('nonce' in payload || 'at_hash' in payload) throw invalid('is an ID token', scopes);
       return payload;
     } catch (error) {
@@ -155,7 +157,7 @@ export class ForeignTokens {
 const invalid = (problem: string, scopes: readonly string[]): HttpError =>
   unauthorized(`the token ${problem}`, scopes);
 
-/** The scopes that both have. `admin` stands for all. */
+/** The scopes that both lists contain; `admin` counts as all. */
 function commonScopes(given: readonly string[], { scopes }: RegisteredAgent): readonly string[] {
   if (given.includes('admin')) return scopes;
   if (scopes.includes('admin')) return given;

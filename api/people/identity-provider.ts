@@ -7,26 +7,26 @@ import { unavailable, type HttpError } from '../errors.ts';
 import type { PeopleSettings } from './people-settings.ts';
 import { isUnknownKey, refusalIn } from './provider-errors.ts';
 
-/** How long the provider's description of itself is used. Milliseconds. */
+/** How long the provider's metadata is cached. Milliseconds. */
 const DESCRIBED_FOR = 3_600_000;
 
-/** After a failure, the provider is left alone for so long. Milliseconds. */
+/** After a failure, the provider gets no requests for this many milliseconds. */
 const PAUSE = 2000;
 
-/** Limit of one request to the provider. Seconds. */
+/** The time limit of a request to the provider. Seconds. */
 const TIMEOUT = 10;
 
-/** What failures are reported as. */
+/** The message that reports a failure. */
 const UNAVAILABLE = 'could not reach the identity provider';
 
-/** What a browser must bring back, see {@link IdentityProvider.begin}. */
+/** The values that the response must match; see {@link IdentityProvider.begin}. */
 export interface SignInProof {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** The provider as it describes itself, and its keys. */
+/** The provider's metadata and its keys. */
 interface Described {
   readonly client: oidc.Configuration;
   readonly keys: JWTVerifyGetKey;
@@ -34,8 +34,8 @@ interface Described {
 }
 
 /**
- * The provider of OpenID Connect where people sign in. It is asked for its addresses when they are needed: the service
- * starts without it.
+ * The OpenID Connect provider where people sign in. Its addresses are only requested when they are needed, so the
+ * service can start without it.
  */
 export class IdentityProvider {
   readonly #settings: PeopleSettings;
@@ -46,7 +46,7 @@ export class IdentityProvider {
   #describing: Promise<Described> | null = null;
   #pausedUntil: Instant = 0;
 
-  /** @param keyCooldown milliseconds between two looks at the provider's keys for an unknown one */
+  /** @param keyCooldown milliseconds between two requests for the provider's keys to find an unknown one */
   constructor(
     settings: PeopleSettings,
     clock: Pick<Clock, 'now'>,
@@ -61,8 +61,8 @@ export class IdentityProvider {
 
   /**
    * Begins a sign-in: authorization code with PKCE, `state` and `nonce`.
-   * @param redirectUri where the provider sends the browser back to
-   * @returns the provider's address for the browser, and what the response is checked by
+   * @param redirectUri the address to which the provider sends the browser back
+   * @returns the provider's address for the browser, and the values with which the response is checked
    * @throws HttpError 503 while the provider can't be reached
    */
   async begin(redirectUri: string): Promise<{ readonly url: string; readonly proof: SignInProof }> {
@@ -88,7 +88,7 @@ export class IdentityProvider {
    * Exchanges the code of the provider's response for the person's claims. Claims of the ID token take precedence; the
    * UserInfo endpoint adds those that the token lacks.
    * @param address the redirect URI with the response in its query
-   * @throws SignInRefusal for an invalid response or code; HttpError 503 while the provider can't be reached
+   * @throws SignInRefusedError for an invalid response or code; HttpError 503 while the provider can't be reached
    */
   async complete(address: URL, proof: SignInProof): Promise<PersonClaims> {
     const { client } = await this.#describe();
@@ -106,7 +106,10 @@ export class IdentityProvider {
     }, refusalIn);
   }
 
-  /** The provider's keys. An unknown one is looked for at most every 30 seconds. @throws HttpError 503 */
+  /**
+   * The provider's keys. They are requested again for an unknown key, at most every 30 seconds.
+   * @throws HttpError 503
+   */
   async keys(): Promise<JWTVerifyGetKey> {
     const { keys } = await this.#describe();
     const unknown = (error: unknown): Error | null => (isUnknownKey(error) ? error : null);
@@ -120,7 +123,7 @@ export class IdentityProvider {
     try {
       return await this.#describing;
     } catch (error) {
-      // Its addresses rarely change.
+      // The metadata are cached, because they rarely change.
       if (known !== null) return known;
       throw error;
     }
@@ -137,7 +140,8 @@ export class IdentityProvider {
         authenticationBy(clientSecret),
         {
           timeout: TIMEOUT,
-          // Without these, the signature of ID tokens is not checked, as they come over TLS.
+          // Checks signatures. Otherwise, the library would trust ID tokens because they come over
+          // TLS.
           execute: [
             oidc.enableNonRepudiationChecks,
             ...(isPlain ? [oidc.allowInsecureRequests] : []),
@@ -145,7 +149,7 @@ export class IdentityProvider {
         },
       );
       const { jwks_uri, issuer: named } = client.serverMetadata();
-      // People are told apart by it, and tokens name it exactly so.
+      // The issuer is part of a person's identity, and tokens must contain exactly this string.
       if (named !== issuer) throw new Error(`the provider calls itself ${named}`);
       if (jwks_uri === undefined) throw new Error('the provider names no jwks_uri');
       const url = new URL(jwks_uri);
@@ -160,9 +164,9 @@ export class IdentityProvider {
   }
 
   /**
-   * Sends requests to the provider. After one that failed, the next ones wait for none.
-   * @param refusalOf what an error is thrown as that does not mean the provider can't be used; null for all others
-   * @throws HttpError 503 where it can't be used
+   * Sends requests to the provider. After a failure, the next requests fail at once for a while.
+   * @param refusalOf converts an error that does not mean that the provider can't be used; null for all others
+   * @throws HttpError 503 if it can't be used
    */
   async #asking<T>(
     ask: () => Promise<T>,
@@ -183,7 +187,7 @@ export class IdentityProvider {
   }
 }
 
-/** The provider of the settings; null without. @param keyCooldown see {@link IdentityProvider} */
+/** The provider of the settings; null if there is none. @param keyCooldown see {@link IdentityProvider} */
 export function identityProviderOf(
   settings: PeopleSettings | null,
   clock: Pick<Clock, 'now'>,
@@ -193,7 +197,7 @@ export function identityProviderOf(
   return settings === null ? null : new IdentityProvider(settings, clock, failures, keyCooldown);
 }
 
-/** By the header or the body, whichever the provider takes; OpenID Connect Core, section 9. */
+/** In the header or the body, depending on the provider's support; OpenID Connect Core, section 9. */
 function authenticationBy(secret: string | undefined): oidc.ClientAuth {
   if (secret === undefined) return oidc.None();
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];

@@ -17,15 +17,15 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A sign-in that a browser has begun. */
+/** A sign-in that a browser has started. */
 export interface BegunSignIn extends SignInProof {
   /** The view of the page to show afterwards, such as `runs/<id>`; may be empty. */
   readonly view: string;
 }
 
 /**
- * Seals a sign-in for the browser's cookie, so that no process has to remember it. The seal keeps the proof from whoever
- * reads the cookie, and ends after ten minutes.
+ * Encrypts a sign-in for the browser's cookie, so that no process has to remember it. A reader of the cookie cannot see
+ * the proof. The cookie expires after ten minutes.
  */
 export function seal(begun: BegunSignIn, now: Instant, { jwtKey }: TokenKeys): string {
   const nonce = randomBytes(NONCE_BYTES);
@@ -35,7 +35,7 @@ export function seal(begun: BegunSignIn, now: Instant, { jwtKey }: TokenKeys): s
   return Buffer.concat([nonce, cipher.getAuthTag(), ...sealed]).toString('base64url');
 }
 
-/** The sign-in in a cookie; null for a seal that is not the service's, or has expired. */
+/** The sign-in in a cookie; null if this service did not encrypt it, or it has expired. */
 export function unseal(cookie: string, now: Instant, keys: TokenKeys): BegunSignIn | null {
   for (const key of [keys.jwtKey, keys.previousJwtKey]) {
     const begun = key === null ? null : openedWith(key, Buffer.from(cookie, 'base64url'));
@@ -59,7 +59,7 @@ function openedWith(
   try {
     text = decipher.update(sealed.subarray(head), undefined, 'utf8') + decipher.final('utf8');
   } catch {
-    // Another key has sealed it, or somebody has changed it.
+    // It was encrypted with another key, or changed.
     return null;
   }
   const begun: unknown = JSON.parse(text);

@@ -6,16 +6,16 @@ import { streams } from '../../domain/streams.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { admitPerson, type AdmittedPerson, type IdentifiedPerson } from './admit-person.ts';
 import type { PeopleSettings } from './people-settings.ts';
-import { SignInRefusal } from './sign-in-refusal.ts';
+import { SignInRefusedError } from './sign-in-refused-error.ts';
 
-/** Claims that were verified. */
+/** Verified claims. */
 export interface VerifiedClaims {
   readonly claims: PersonClaims;
   readonly subject: string;
   readonly issuedAt: Instant;
 }
 
-/** A person with what the claims give; null where they give nothing. */
+/** A person, with the scopes that the claims grant; null if they grant none. */
 export function identify(
   { issuer, rules }: PeopleSettings,
   { claims, subject, issuedAt }: VerifiedClaims,
@@ -27,8 +27,8 @@ export function identify(
 }
 
 /**
- * The agent of a person who has just signed in at the provider, as the claims say.
- * @throws SignInRefusal for claims that give no scope; an agent that the person has loses its scopes then
+ * The agent of a person who has just signed in at the provider, brought in line with the claims.
+ * @throws SignInRefusedError for claims that grant no scope; the person's agent then loses its scopes
  * @throws see {@link admitPerson}
  */
 export async function signInPerson(
@@ -45,9 +45,9 @@ export async function signInPerson(
   const message =
     'your account gives you no access here; ask an administrator of this service for a role or group that does';
   const { state } = await load(dependencies.store, streams.person(issuer, subject), personFold);
-  if (state === null) throw new SignInRefusal('no_scopes', message, { cause });
+  if (state === null) throw new SignInRefusedError('no_scopes', message, { cause });
   const grant = { namespace: state.namespace, scopes: [] };
   const without = { issuer, subject, name: personName(claims), grant, issuedAt, isSignIn: false };
   const { agentId } = await admitPerson({ dependencies, person: without, context });
-  throw new SignInRefusal('no_scopes', message, { cause, agentId });
+  throw new SignInRefusedError('no_scopes', message, { cause, agentId });
 }

@@ -18,7 +18,7 @@ export const DecideApproval = closed({
 });
 export type DecideApproval = Static<typeof DecideApproval>;
 
-/** Body of `POST /callbacks/{token}`: whatever the step's result is to be. */
+/** Body of `POST /callbacks/{token}`: the step's result, any JSON. */
 export const CompleteCallback = Type.Unknown();
 
 /** Body of `POST /callbacks/{token}/fail`. */

@@ -15,7 +15,7 @@ export const HistoryQuery = Type.Object({
 });
 export type HistoryQuery = Static<typeof HistoryQuery>;
 
-/** Characters of a stream's name, longer than any. */
+/** The most characters of a stream's name. No name is that long. */
 const MAX_STREAM_NAME_LENGTH = 400;
 
 export const StreamsQuery = Type.Object({
@@ -58,7 +58,7 @@ const parts = {
       minLength: 1,
       maxLength: 200,
       description:
-        'a text in the action, the stream, the reason, the path, the names of the agent, the task, the secret and what else it is about; upper and lower case alike',
+        'a string in the action, stream, reason or path, or in the name of the agent, task, secret or other subject; ignores case',
     }),
   ),
 };

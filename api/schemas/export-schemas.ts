@@ -19,7 +19,7 @@ const howRows = {
   end_mark: Type.Boolean({
     default: false,
     description:
-      'whether a last row says how many came: `{"end_of_export":{"rows":n}}`, in CSV `end_of_export,n`. For clients behind a proxy that hides where an answer broke off',
+      'whether to add a last row with the number of rows: `{"end_of_export":{"rows":n}}`, or `end_of_export,n` in CSV. Use it if a proxy hides that a response broke off',
   }),
   after: Type.Optional(
     Type.String({
@@ -36,7 +36,12 @@ export const RunsExportQuery = Type.Object({
   cursor: one('`id` of a run; continues after it', 64),
   since: instant('queued at or after this instant'),
   until: instant('queued before this instant'),
-  ...{ task_id, success, state, trigger, start_time, end_time },
+  task_id,
+  success,
+  state,
+  trigger,
+  start_time,
+  end_time,
   view: Type.Optional(ReplayName),
 });
 export type RunsExportQuery = Static<typeof RunsExportQuery>;
@@ -49,7 +54,8 @@ export const EventsExportQuery = Type.Object({
   task_id: Type.Optional(
     Type.String({
       format: 'uuid',
-      description: 'one task: its commands, fires and runs, and other events that name it',
+      description:
+        'only events of this task: its commands, fires and runs, and other events that name it',
     }),
   ),
   kind: one(

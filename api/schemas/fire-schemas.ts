@@ -149,6 +149,8 @@ export const Outcomes = Type.Object(
           }),
         ),
         p95_execution_time_seconds: Nullable(Type.Number({ minimum: 0 })),
+        failing: Type.Boolean(),
+        failed_in_period: Type.Boolean(),
       }),
     ),
   },

@@ -11,7 +11,7 @@ const name = Type.String({
 });
 const description = Nullable(Type.String({ minLength: 1, maxLength: 2000 }));
 
-/** Those of a response, and those of a request. */
+/** The quotas of a response, and those of a request. */
 const quotasOf = (title: 'NamespaceQuotas' | 'SetQuotas') =>
   Type.Object(QuotasSchema.properties, { title, additionalProperties: false });
 const NamespaceQuotas = quotasOf('NamespaceQuotas');

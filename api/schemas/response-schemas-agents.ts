@@ -61,7 +61,7 @@ export const ApiKeyList = Type.Object(
 );
 export type ApiKeyList = Static<typeof ApiKeyList>;
 
-/** The only response that has the key. */
+/** The only response that contains the key. */
 export const NewApiKey = Type.Object(
   { ...ApiKey.properties, key: Type.String({ minLength: 1 }), message: Type.String() },
   { title: 'NewApiKey', additionalProperties: false },

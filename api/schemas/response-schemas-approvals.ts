@@ -16,7 +16,7 @@ export const Approval = Type.Object(
     approver_names: Nullable(
       Type.Array(Nullable(Type.String()), {
         description:
-          'in the order of `approvers`: the names of its agents; null for a scope and for an agent of another namespace',
+          'the names of the agents in `approvers`, in the same order; null for a scope or an agent of another namespace',
       }),
     ),
     state: OneOf(approvalStates),

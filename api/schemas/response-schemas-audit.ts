@@ -109,7 +109,7 @@ const AuditItem = Type.Object(
         {
           status: Type.Integer(),
           code: Type.String(),
-          path: Nullable(Type.String({ description: 'null if several were summed' })),
+          path: Nullable(Type.String({ description: 'null: the entry is for several uses' })),
           count: Type.Integer({ minimum: 1 }),
           first_at: time,
           last_at: time,
@@ -138,7 +138,7 @@ const AuditItem = Type.Object(
           version: Nullable(Type.Integer({ minimum: 1 })),
           source: Type.String({ description: 'store, vault, files or environment' }),
           task_id: Nullable(id),
-          run_id: Nullable(Type.String({ description: 'null if several were summed' })),
+          run_id: Nullable(Type.String({ description: 'null: the entry is for several uses' })),
           step: Nullable(Type.String()),
           count: Type.Integer({ minimum: 1 }),
           first_at: time,

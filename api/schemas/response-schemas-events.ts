@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { closed, Nullable } from '../../domain/events/schema-parts.ts';
+import { AnyObject, closed, Nullable } from '../../domain/events/schema-parts.ts';
 import { agentName, count, done, id, listedPayload, namespace, time } from './response-schemas.ts';
 
 /** Responses about published events. */
@@ -38,40 +38,43 @@ export const RecentEvents = Type.Object(
     events: Type.Array(closed({ ...published, payload: listedPayload, source_agent_id: id })),
     truncated: Type.Boolean({
       description:
-        'true if the response was cut at 4 MiB before `count` events; ask for older events by topic or with `GET /streams/{stream}`',
+        'true if the response was cut at 4 MiB; read older events by topic or with `GET /streams/{stream}`',
     }),
   },
   { title: 'RecentEvents', additionalProperties: false },
 );
 export type RecentEvents = Static<typeof RecentEvents>;
 
-/** Runs that a list shows of one event. */
+/** The most runs that a list shows for one event. */
 export const MAX_SHOWN_RUNS = 100;
 
+const listed = {
+  event_id: id,
+  stream_id: streamId,
+  namespace,
+  topic: Type.String(),
+  payload: listedPayload,
+  source_agent_id: id,
+  source_agent_name: agentName,
+  published_at: time,
+  triggered: Type.Integer({ minimum: 0, description: 'number of tasks that it triggered' }),
+  runs: Type.Array(closed({ task_id: id, run_id: id }), {
+    description: 'the first 100 runs that it triggered; they are requested shortly after the event',
+  }),
+};
+
 export const EventPage = Type.Object(
-  {
-    items: Type.Array(
-      closed({
-        event_id: id,
-        stream_id: streamId,
-        namespace,
-        topic: Type.String(),
-        payload: listedPayload,
-        source_agent_id: id,
-        source_agent_name: agentName,
-        published_at: time,
-        triggered: Type.Integer({ minimum: 0, description: 'number of tasks that it triggered' }),
-        runs: Type.Array(closed({ task_id: id, run_id: id }), {
-          description:
-            'the first 100 runs that it triggered; they are requested shortly after the event',
-        }),
-      }),
-    ),
-    next_cursor: Nullable(Type.String()),
-  },
+  { items: Type.Array(closed(listed)), next_cursor: Nullable(Type.String()) },
   { title: 'EventPage', additionalProperties: false },
 );
 export type EventPage = Static<typeof EventPage>;
+
+/** A published event as shown by `GET /events/{event_id}`, with its whole payload. */
+export const PublishedEvent = Type.Object(
+  { ...listed, payload: AnyObject },
+  { title: 'PublishedEvent', additionalProperties: false },
+);
+export type PublishedEvent = Static<typeof PublishedEvent>;
 
 export const EventsRemoved = done({
   deleted_count: count,

@@ -1,17 +1,17 @@
 import { Type } from '@sinclair/typebox';
 import { Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { misfirePolicies } from '../../domain/vocabulary.ts';
-import { done, id, time } from './response-schemas.ts';
+import { agentName, done, id, time } from './response-schemas.ts';
 
 /** Responses and bodies of holding and releasing the service. */
 
 const HoldOrder = Type.Object(
-  { reason: Type.String(), by: id, since: time },
+  { reason: Type.String(), by: id, by_name: agentName, since: time },
   { title: 'Hold', additionalProperties: false },
 );
 
 const Release = Type.Object(
-  { by: id, at: time, missed: Nullable(OneOf(misfirePolicies)) },
+  { by: id, by_name: agentName, at: time, missed: Nullable(OneOf(misfirePolicies)) },
   { title: 'Release', additionalProperties: false },
 );
 
@@ -23,7 +23,7 @@ export const Operations = Type.Object(
 export const Held = done({ held: Type.Literal(true), ...HoldOrder.properties });
 export const Released = done({ held: Type.Literal(false), ...Release.properties });
 
-/** Of `POST /operations/hold`. */
+/** Body of `POST /operations/hold`. */
 export const HoldBody = closed({
   reason: Type.String({
     minLength: 1,
@@ -32,7 +32,7 @@ export const HoldBody = closed({
     description: 'a string that is not only spaces',
   }),
 });
-/** Of `POST /operations/release`. */
+/** Body of `POST /operations/release`. */
 export const ReleaseBody = Type.Partial(
   closed({ missed: OneOf(misfirePolicies), reason: Type.String({ maxLength: 1000 }) }),
 );

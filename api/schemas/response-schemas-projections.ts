@@ -91,7 +91,7 @@ export const ParkedKeyDone = done({
 export const SwitchBody = Type.Partial(closed({ expected_version: version }));
 export type SwitchBody = Static<typeof SwitchBody>;
 
-/** Of `POST /projections/{name}/rebuild`. */
+/** Body of `POST /projections/{name}/rebuild`. */
 export const RebuildBody = Type.Partial(
   closed({
     rate: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }),

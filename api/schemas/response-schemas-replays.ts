@@ -18,7 +18,7 @@ const ReplayItem = Type.Object(
   {
     name: Type.String(),
     state: OneOf(replayStates),
-    until: Type.String({ description: 'the last position that is applied' }),
+    until: Type.String({ description: 'the position up to which events are applied' }),
     at: Type.String({ format: 'date-time', description: 'the instant that it shows' }),
     views: Type.Array(Type.String()),
     rate: Nullable(Type.Number()),
@@ -39,10 +39,10 @@ export const ReplayList = closed({ replays: Type.Array(ReplayItem) });
 export const ReplayOrdered = done({ name: Type.String(), until: Type.String(), at: time });
 export const ReplayDropOrdered = done({ name: Type.String(), done: Type.Boolean() });
 
-/** How long views as of an instant are kept. Hours. */
+/** For how many hours views as of an instant are kept. */
 export const KEEP_HOURS = 7 * 24;
 
-/** Of `POST /replays`. */
+/** Body of `POST /replays`. */
 export const ReplayBody = Type.Composite(
   [
     closed({

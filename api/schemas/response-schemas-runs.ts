@@ -16,7 +16,7 @@ import { count, done, id, listedPayload, pageOf, time, namespace } from './respo
 const params = (schema: TSchema) =>
   Type.Union([schema, Type.Null()], {
     description:
-      'the default params of the task with what the run replaces; null: unknown, as the task cannot be read',
+      'the default params of the task, with the values that the run replaces; null: the task cannot be read',
   });
 
 /** The event that triggered a run. */
@@ -27,7 +27,7 @@ const triggeringEvent = (payload: TSchema) =>
         id,
         topic: Type.String(),
         payload: Type.Union([payload, Type.Null()], {
-          description: 'null: unknown, as the log cannot be read',
+          description: 'null: the log cannot be read',
         }),
         source_agent_id: id,
         published_at: time,
@@ -37,7 +37,7 @@ const triggeringEvent = (payload: TSchema) =>
     { description: 'the event that triggered the run; null: none did' },
   );
 
-/** A step that waits. Which of the last fields it has depends on `kind`. */
+/** A waiting step. Its `kind` determines which of the last fields are present. */
 const RunWait = Type.Object(
   {
     id,
@@ -152,7 +152,7 @@ export const Run = Type.Object(
     plan: Nullable(
       Type.Array(PlannedStep, {
         description:
-          'all steps of the pipeline with their state, in its order; null: unknown, as the task cannot be read',
+          'all steps of the pipeline in order, with their state; null: the task cannot be read',
       }),
     ),
     log: Type.Array(LogLine),
@@ -161,7 +161,7 @@ export const Run = Type.Object(
 );
 export type Run = Static<typeof Run>;
 
-/** Why a run ran, what it waits for, and how it compares with others of its task. */
+/** Why a run ran, what it waits for, and how it compares with other runs of its task. */
 export const RunExplanation = Type.Object(
   {
     run_id: id,
@@ -170,7 +170,9 @@ export const RunExplanation = Type.Object(
       at: time,
       by: Type.String({ description: 'the agent that requested it, or `service`' }),
       by_name: Nullable(Type.String()),
-      reason: Nullable(Type.String({ description: 'why, where the requester said so' })),
+      reason: Nullable(
+        Type.String({ description: 'the reason that the requester gave; null: none' }),
+      ),
       text: Type.String({ description: 'why it ran, as a sentence' }),
     }),
     waits_for: Type.Array(
@@ -182,11 +184,10 @@ export const RunExplanation = Type.Object(
         by: Nullable(Type.String({ description: 'the agent that ordered it' })),
         by_name: Nullable(Type.String({ description: 'its name' })),
         reason: Nullable(Type.String({ description: 'why it was ordered, or why it lasts' })),
-        run_ids: Type.Array(id, { description: 'the runs in the way' }),
+        run_ids: Type.Array(id, { description: 'the runs that it waits for' }),
       }),
       {
-        description:
-          'what it waits for, the first in the way first; empty for one that waits for nothing',
+        description: 'what it waits for, the first obstacle first; empty if it waits for nothing',
       },
     ),
     previous_run_id: Nullable(id),
@@ -200,13 +201,13 @@ export const RunExplanation = Type.Object(
         p95_seconds: Nullable(Type.Number({ minimum: 0 })),
         slow: Type.Boolean(),
       }),
-      { description: 'how long its steps took, against the 50 runs of its task before it' },
+      { description: 'how long its steps took, compared with the 50 earlier runs of its task' },
     ),
     input: Type.Union(
       [closed({ step: Type.String(), value: Type.Unknown(), exact: Type.Boolean() }), Type.Null()],
       {
         description:
-          'what the `step` of the query called its tool with, secrets masked; null: unknown, or the scope `tasks:read` is missing',
+          'arguments of the `step` that the query names, with secrets masked; null: unknown, or the scope `tasks:read` is missing',
       },
     ),
   },
@@ -214,7 +215,7 @@ export const RunExplanation = Type.Object(
 );
 export type RunExplanation = Static<typeof RunExplanation>;
 
-/** The JSON that the reference to an artifact stands for. */
+/** The content of an artifact. */
 export const ArtifactContent = Type.Unknown({ description: 'the result, as JSON' });
 
 export const LatestRun = Nullable(Run);

@@ -66,7 +66,7 @@ const asked = {
   concurrency: Type.Integer({ minimum: 1 }),
   total: count,
   params: Type.Union([AnyObject, Type.Null()], {
-    description: 'replaces default params of the task in each run; null: nothing',
+    description: 'overrides default params of the task in each run; null: none',
   }),
 };
 

@@ -12,14 +12,14 @@ import { TaskPayload } from './task-payload.ts';
 
 const warnings = Type.Array(Type.String(), { description: 'settings that may be mistakes' });
 
-/** Who did something to a task, when, and why. */
+/** The agent that changed a task, with the time and the reason. */
 const act = {
   at: time,
   by: Type.String({ description: 'id of the agent, or `service`' }),
   by_name: Nullable(
     Type.String({ description: 'name of the agent; null: the service, or removed' }),
   ),
-  reason: Nullable(Type.String({ description: 'in their words; null: none was given' })),
+  reason: Nullable(Type.String({ description: 'the reason that was given; null: none' })),
 };
 const paused = closed(act);
 const snoozed = closed({ ...act, until: time });

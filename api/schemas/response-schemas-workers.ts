@@ -11,7 +11,7 @@ export const WorkerRegistered = Type.Object(
     worker_id: id,
     lease_seconds: Type.Integer({
       minimum: 1,
-      description: 'a worker loses a job after so many seconds without a heartbeat of it',
+      description: 'a worker loses a job after this many seconds without a heartbeat',
     }),
     heartbeat_seconds: Type.Integer({
       minimum: 1,
@@ -35,9 +35,11 @@ export const Worker = Type.Object(
     slots: Type.Integer({ minimum: 1 }),
     labels: Type.Record(Type.String(), Type.String()),
     registered_at: time,
-    ended_at: Type.Union([time, Type.Null()], { description: 'when it was drained or given up' }),
+    ended_at: Type.Union([time, Type.Null()], {
+      description: 'when it was drained, or removed as silent',
+    }),
     last_seen_at: Type.Union([time, Type.Null()], {
-      description: 'null: not within two days, or that is unknown',
+      description: 'null: not within two days, or unknown',
     }),
     jobs: Type.Array(closed({ job_id: id, run_id: id, leased_until: time }), {
       description: 'jobs that it has',
@@ -59,7 +61,7 @@ export type WorkerDrained = Static<typeof WorkerDrained>;
 export const Job = Type.Object(
   {
     job_id: id,
-    lease: Type.String({ description: 'opaque; goes with all that is said about the job' }),
+    lease: Type.String({ description: 'opaque; must be sent with every report about the job' }),
     run_id: id,
     task_id: id,
     step: Type.String(),
@@ -70,11 +72,11 @@ export const Job = Type.Object(
     }),
     attempt: Type.Integer({
       minimum: 1,
-      description: 'which try of the step it is; a lost lease does not count as a try',
+      description: 'number of the try of the step; a lost lease does not count as a try',
     }),
     deadline: Type.String({
       format: 'date-time',
-      description: "when the try fails, by the step's `timeout_seconds`",
+      description: "when the try times out, by the step's `timeout_seconds`",
     }),
     traceparent: Nullable(Type.String({ description: 'of the run, if it is traced' })),
   },
@@ -91,7 +93,7 @@ export type JobList = Static<typeof JobList>;
 export const JobKept = Type.Object(
   {
     cancel_requested: Type.Boolean({
-      description: 'the job is no longer wanted: its run was canceled, or the step is over',
+      description: 'the job is no longer needed: its run was canceled, or the step is over',
     }),
   },
   { title: 'JobKept', additionalProperties: false },
@@ -106,7 +108,7 @@ export const ResultsTaken = Type.Object(
     results: Type.Array(
       closed({
         job_id: id,
-        status: Type.Integer({ description: 'as of a single request: 200, 404 or 409' }),
+        status: Type.Integer({ description: 'as for a single request: 200, 404 or 409' }),
         error: Nullable(OneOf(Object.keys(errorStatuses) as ErrorCode[])),
         message: Nullable(Type.String()),
       }),

@@ -3,7 +3,7 @@ import { AnyObject, OneOf, closed } from '../../domain/events/schema-parts.ts';
 import { errorStatuses, type ErrorCode } from '../errors.ts';
 
 /**
- * Parts of responses. An object in a response has exactly the fields of its schema, which the tests check. The published
+ * Parts of responses. Tests check that an object in a response has exactly the fields of its schema. The published
  * description allows more fields, so that clients tolerate later additions.
  *
  * A schema with a `title` is published under that name.
@@ -15,7 +15,7 @@ export type Responses = Readonly<Record<number, TSchema>>;
 /** A UUID. */
 export const id = Type.String({ format: 'uuid' });
 
-/** Of a thing; left out in `default`. */
+/** The namespace of a record; left out in `default`. */
 export const namespace = Type.Optional(
   Type.String({ description: 'the namespace that it belongs to; left out in `default`' }),
 );
@@ -45,7 +45,7 @@ export const pageOf = <T extends TSchema, Total extends TSchema = typeof count>(
     {
       items: Type.Array(item, {
         description:
-          'fewer than `limit` where the page ends early, as a response has 4 MiB at most; `has_more` tells',
+          'may be fewer than `limit`, because a response has at most 4 MiB; `has_more` says whether there are more',
       }),
       total: (total ?? count) as Total,
       limit: Type.Integer({ minimum: 1, maximum: 200 }),
@@ -80,7 +80,7 @@ export const eventStream = Type.String({
     'server-sent events with `id`, `event` and `data` (JSON), until either side closes the stream',
 });
 
-/** A response of plain text or another type than JSON. */
+/** A response of another type than JSON, such as plain text. */
 export const textOf = (mediaType: string) => Type.String({ contentMediaType: mediaType });
 
 /** The media type of a response schema. */

@@ -10,7 +10,7 @@ const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 const timestamp = Type.String({ maxLength: 64 });
 const from = Type.Optional(withDefault(OneOf(retryStarts), 'failed_step'));
 
-/** Maximum runs that one call redrives or cancels. */
+/** The most runs that one call redrives or cancels. */
 export const MAX_REDRIVEN_RUNS = 1000;
 
 export const RetryQuery = Type.Object({ from });
@@ -23,18 +23,18 @@ export const RetryRun = Type.Partial(
       minLength: 1,
       maxLength: 200,
       description:
-        'the id of the step to begin with; results of steps that do not come after it are kept. Not with `from=start`',
+        'the id of the first step to run; results of all steps that do not come after it are kept. Not with `from=start`',
     }),
   }),
 );
 export type RetryRun = Static<typeof RetryRun>;
 
-/** Which runs a command for many runs means. */
+/** Selects the runs of a command for many runs. */
 const selection = {
   run_ids: Type.Array(uuid, {
     minItems: 1,
     maxItems: 200,
-    description: 'these runs, as far as they pass the other filters',
+    description: 'only these runs, if they also match the other filters',
   }),
   task_id: uuid,
   created_by: uuid,
@@ -54,10 +54,11 @@ export const CancelRuns = Type.Partial(closed({ ...selection, state: OneOf(unfin
 export type CancelRuns = Static<typeof CancelRuns>;
 
 /**
- * `dry_run` also counts in the query: a caller who only wants to look must not cause the redrive.
+ * `dry_run` also counts in the query, so that a caller who only wants a dry run does not start the redrive.
  */
 export const RedriveQuery = Type.Object({
   dry_run: Type.Boolean({ default: false }),
   after: pageParameters.after,
+  namespace: pageParameters.namespace,
 });
 export type RedriveQuery = Static<typeof RedriveQuery>;

@@ -6,13 +6,15 @@ import {
   runStates,
   runTriggers,
   scheduleKinds,
+  taskOrders,
   taskStatuses,
+  type TaskOrder,
 } from '../../domain/vocabulary.ts';
 import { AnyObject, Nullable, OneOf, closed } from '../../domain/events/schema-parts.ts';
-import { taskOrders, type TaskOrder } from '../../projections/views/tasks.ts';
 import { KEPT_OF_A_TOPIC } from '../../projections/views/published.ts';
 import { ReplayName } from './response-schemas-replays.ts';
 import { NAMESPACE_PATTERN } from '../../domain/namespaces/namespace.ts';
+import { SECRET_NAME_PATTERN } from '../../domain/secrets/secret-source.ts';
 import { pageParameters } from '../endpoints/listing.ts';
 import { TaskPayload } from './task-payload.ts';
 
@@ -21,8 +23,8 @@ import { TaskPayload } from './task-payload.ts';
 export const uuid = Type.String({ format: 'uuid', description: 'a UUID' });
 
 /**
- * For strings that are compared by a hash. JSON can express half of a surrogate pair and UTF-8 cannot, so two strings that
- * differ only in such halves would be the same.
+ * For strings that are compared by a hash. JSON can express half of a surrogate pair, but UTF-8 cannot. So two strings
+ * that differ only in such halves would have the same hash.
  */
 const wellFormed = {
   format: 'well-formed',
@@ -59,7 +61,7 @@ export const CreateAgent = Type.Object(
     namespace: Type.Optional(
       Type.String({
         pattern: NAMESPACE_PATTERN,
-        description: "where the agent belongs, permanently; default: the caller's namespace",
+        description: "the namespace of the agent, which never changes; default: the caller's",
       }),
     ),
   },
@@ -77,7 +79,7 @@ const { cursor: _noCursor, ...plainPageParameters } = pageParameters;
 /** The name of a replay, to read its views instead of the live ones. */
 export const view = Type.Optional(ReplayName);
 
-/** The list of agents is a bare array, which has no place for a cursor. */
+/** The list of agents is a bare array, which cannot contain a cursor. */
 export const AgentQuery = Type.Object({
   ...plainPageParameters,
   view,
@@ -135,11 +137,11 @@ export type SignInQuery = Static<typeof SignInQuery>;
 
 const ofProvider = (description: string) =>
   Type.Optional(Type.String({ maxLength: 4000, description }));
-/** The response of a provider (RFC 6749, section 4.1.2; RFC 9207). Providers add parameters of their own. */
+/** The response of a provider (RFC 6749, section 4.1.2; RFC 9207). Providers add their own parameters. */
 export const SignInResponseQuery = Type.Object(
   {
     code: ofProvider('exchanged for the tokens of the person, once'),
-    state: ofProvider('the one that this browser was given when it began'),
+    state: ofProvider('the state that this browser got when it started to sign in'),
     iss: ofProvider('the issuer that responds'),
     error: ofProvider('why nobody was signed in, such as `access_denied`'),
   },
@@ -222,6 +224,7 @@ export const TaskQuery = Type.Object({
   created_by: Type.Optional(uuid),
   schedule_kind: Type.Optional(OneOf(scheduleKinds)),
   tag: Type.Optional(Type.String({ maxLength: 100 })),
+  secret: Type.Optional(Type.String({ pattern: SECRET_NAME_PATTERN })),
   search: Type.Optional(Type.String({ maxLength: 200 })),
   sort: Type.Unsafe<TaskOrder>({ type: 'string', enum: [...taskOrders], default: 'created' }),
 });
@@ -236,7 +239,7 @@ export const ResumeQuery = Type.Object({
 });
 export type ResumeQuery = Static<typeof ResumeQuery>;
 
-/** As for a paused task that is resumed. */
+/** The same choices as for resuming a paused task. */
 export const EnableQuery = ResumeQuery;
 export type EnableQuery = Static<typeof EnableQuery>;
 
@@ -261,7 +264,7 @@ export type SnoozeTask = Static<typeof SnoozeTask>;
 
 const timestamp = Type.String({ maxLength: 64 });
 
-/** What runs are searched by. */
+/** The parameters of a search for runs. */
 export const runSearch = {
   id: Type.String({
     pattern: '^[0-9A-Fa-f][0-9A-Fa-f-]{3,35}$',
@@ -286,6 +289,7 @@ export const RunQuery = Type.Object({
   success: Type.Optional(Type.Boolean()),
   state: Type.Optional(OneOf(runStates)),
   trigger: Type.Optional(OneOf(runTriggers)),
+  until: Type.Optional(Type.String({ ...timestamp, description: 'queued before this instant' })),
   start_time: Type.Optional(timestamp),
   end_time: Type.Optional(timestamp),
   include_errors: Type.Boolean({ default: false }),
@@ -305,7 +309,7 @@ export const RunExplainQuery = Type.Object({
 });
 export type RunExplainQuery = Static<typeof RunExplainQuery>;
 
-/** For reads of one thing. */
+/** Query for reads of a single record. */
 export const ReadQuery = Type.Object({ after: pageParameters.after });
 
 const topic = Type.String({

@@ -10,10 +10,13 @@ export const SecretScopeQuery = Type.Object({ namespace: namespaceParameter });
 export type SecretScopeQuery = Static<typeof SecretScopeQuery>;
 
 /** Query of `GET /secrets`. */
-export const SecretQuery = Type.Object(pageParameters);
+export const SecretQuery = Type.Object({
+  ...pageParameters,
+  until: Type.Optional(Type.String({ maxLength: 64, description: 'an instant with an offset' })),
+});
 export type SecretQuery = Static<typeof SecretQuery>;
 
-/** Characters of a secret. */
+/** The most characters of a secret. */
 const MAX_SECRET_LENGTH = 64 * 1024;
 
 export const SetSecret = Type.Object(
@@ -25,6 +28,7 @@ export const SetSecret = Type.Object(
     allow_tasks: Type.Optional(
       Nullable(Type.Array(Type.String({ format: 'uuid' }), { maxItems: 1000 })),
     ),
+    expires_at: Type.Optional(Nullable(Type.String({ maxLength: 64 }))),
   },
   { title: 'SetSecret', additionalProperties: false },
 );
@@ -47,6 +51,7 @@ export const Secret = Type.Object(
     version: Type.Integer({ minimum: 1 }),
     allow_hosts: Type.Array(Type.String()),
     allow_tasks: Nullable(Type.Array(Type.String())),
+    expires_at: Nullable(time),
     key_id: Type.String(),
     created_at: time,
     updated_at: time,

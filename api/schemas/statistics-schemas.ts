@@ -7,7 +7,7 @@ import { view } from './schemas.ts';
 
 /** Queries and responses of the statistics. */
 
-/** Days that statistics by hour, by error and by task cover at most. */
+/** The most days that statistics by hour, by error and by task cover. */
 export const MAX_FINE_DAYS = 31;
 
 const timezone = withDefault(Type.String({ minLength: 1, maxLength: 64 }), 'UTC');

@@ -5,7 +5,7 @@ import { pageParameters } from '../endpoints/listing.ts';
 
 /** Request schemas of workers and their jobs. */
 
-/** Jobs in one answer, and results in one request. */
+/** The most jobs in one response, and the most results in one request. */
 export const MAX_JOBS = 100;
 
 const wellFormed = {
@@ -41,7 +41,7 @@ export const RegisterWorker = Type.Object(
       Type.Record(
         Type.String({ maxLength: 100, ...wellFormed }),
         Type.String({ maxLength: 200, ...wellFormed }),
-        { maxProperties: 20, description: 'what the `on` of a step can ask for' },
+        { maxProperties: 20, description: 'labels that the `on` of a step can require' },
       ),
     ),
   },
@@ -68,7 +68,7 @@ export type PollQuery = Static<typeof PollQuery>;
 const lease = Type.String({ minLength: 1, maxLength: 200 });
 const error = Type.String({ maxLength: 100_000, description: 'why; 4,000 characters are kept' });
 const retryable = Type.Boolean({
-  description: "whether another try can help; the step's `max_retries` says how many there are",
+  description: 'whether to try the step again, as often as its `max_retries` allows',
 });
 const result = Type.Unknown({ description: "the step's result" });
 

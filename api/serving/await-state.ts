@@ -1,12 +1,12 @@
 import type { ApiDependencies } from '../dependencies.ts';
 
-/** How long a caller waits until its order is carried out. Milliseconds. */
+/** The longest wait of a caller until its order is carried out. Milliseconds. */
 const MAX_WAIT = 5_000;
 
 /**
- * Waits until what a stream tells is as it should be, for five seconds at most.
+ * Waits until the state of a stream meets a condition, for five seconds at most.
  * @param from the stream, and the position after which it is followed
- * @returns the state as it then is
+ * @returns the state at the end of the wait
  */
 export async function awaitState<S>(
   { store, clock }: Pick<ApiDependencies, 'store' | 'clock'>,

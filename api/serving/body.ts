@@ -7,19 +7,19 @@ import { HttpError, badRequest } from '../errors.ts';
 const JSON_TYPE = /^application\/(?:[a-z0-9.-]+\+)?json$/i;
 const UTF_8 = /^"?utf-?8"?$/i;
 
-/** Levels of nesting: later code walks the body by recursion. */
+/** The most levels of nesting. They are limited because later code walks the body by recursion. */
 const MAX_DEPTH = 64;
 
-/** Issues in an error, and characters of a field's path. */
+/** Limits of an error: its issues, and the characters of a field's path. */
 const MAX_ISSUES = 100;
 const MAX_FIELD_LENGTH = 200;
 
 /**
- * Reads a request's body as JSON, after the caller is authenticated: a 401 or 403 precedes all errors of the body.
- * `node:http` discards what is left unread, so that the client receives the response.
+ * Reads a request's body as JSON, after the caller was authenticated, so that a 401 or 403 precedes all errors of the
+ * body. `node:http` discards the unread rest of a body, so that the client receives the response.
  * @returns undefined without a body
- * @throws HttpError 413 over the limit; 415 for what is not JSON in UTF-8; 400 for broken JSON, a key `__proto__`, deep
- *   nesting, and numbers that JavaScript cannot represent (see {@link lostNumbers})
+ * @throws HttpError 413 over the limit; 415 for any other type than JSON in UTF-8; 400 for broken JSON, a key
+ *   `__proto__`, deep nesting, and numbers that JavaScript cannot represent (see {@link lostNumbers})
  */
 export async function readJson(request: IncomingMessage, limit: number): Promise<unknown> {
   const declared = request.headers['content-length'];
@@ -27,7 +27,7 @@ export async function readJson(request: IncomingMessage, limit: number): Promise
   if (!chunked && (declared === undefined || declared === '0')) return undefined;
   if (Number(declared) > limit) throw tooLarge(limit);
   const refusal = refusalOfType(request);
-  // A chunked body may turn out to be empty, which needs no type.
+  // A chunked body may turn out to be empty, and an empty body needs no type.
   if (refusal !== null && !chunked) throw refusal;
   const bytes = await readBytes(request, limit);
   if (bytes.length === 0) return undefined;
@@ -90,7 +90,7 @@ export function readBytes(request: IncomingMessage, limit: number): Promise<Buff
   });
 }
 
-/** @throws HttpError 400 for what is not UTF-8 */
+/** @throws HttpError 400 for a body that is not UTF-8 */
 export function decodeUtf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -113,14 +113,14 @@ function checkTree(value: unknown, path: string[]): void {
   if (path.length === MAX_DEPTH) throw fault([], `is nested deeper than ${MAX_DEPTH} levels`);
   for (const [key, child] of Object.entries(value)) {
     path.push(key);
-    // It could replace an object's prototype later.
+    // This key could replace an object's prototype later.
     if (key === '__proto__') throw fault(path, 'is not an allowed field name');
     checkTree(child, path);
     path.pop();
   }
 }
 
-/** @throws HttpError 400 for numbers that would be stored as others */
+/** @throws HttpError 400 for numbers that would be stored with another value */
 function checkNumbers(json: string): void {
   const [first, ...rest] = lostNumbers(json)
     .slice(0, MAX_ISSUES)

@@ -5,18 +5,18 @@ import { HttpError } from '../errors.ts';
 import { addressOf, networkOf } from '../access/client-address.ts';
 import { rawResponse } from './raw-response.ts';
 
-/** After how many seconds a refused client may try again. */
+/** The seconds after which a rejected client may try again. */
 const RETRY_AFTER = '5';
 
 /** Why a connection is refused. */
 export type ConnectionLimit = Extract<SharedLimit, 'address' | 'unauthenticated'>;
 
 export interface ConnectionLimits {
-  /** Connections of an address, or IPv6 network; 0: no limit. */
+  /** The most connections of an address, or IPv6 network; 0: no limit. */
   readonly perAddress: number;
-  /** Connections that have not shown a valid token, of all addresses; 0: no limit. */
+  /** The most connections, over all addresses, without a valid token so far; 0: no limit. */
   readonly unauthenticated: number;
-  /** Whether the machine at an address is a trusted proxy, which connects for many clients. */
+  /** Whether the machine at an address is a trusted proxy, which connects on behalf of many clients. */
   readonly isProxy: (address: string) => boolean;
   readonly onRefused: (limit: ConnectionLimit) => void;
 }
@@ -27,18 +27,21 @@ interface Connection {
   authenticated: () => void;
 }
 
-/** By socket, also by the one inside TLS. */
+/** Connections by socket, including the one inside TLS. */
 const connections = new WeakMap<object, Connection>();
 
-/** A request on this connection has shown a valid token. */
+/** Notes that a request on this connection has shown a valid token. */
 export function noteAuthenticated(socket: object | undefined): void {
   if (socket !== undefined) connections.get(socket)?.authenticated();
 }
 
-/** Limits the connections of a server. One over a limit is answered with 429 or 503 and closed; over TLS, only closed. */
+/**
+ * Limits the connections of a server. A connection over a limit gets a 429 or 503 and is closed; over TLS, it is only
+ * closed.
+ */
 export function limitConnections(server: Server, limits: ConnectionLimits, secure: boolean): void {
   const byNetwork = new Map<string, number>();
-  /** Of TLS, until its handshake is over. */
+  /** TLS connections whose handshake has not ended. */
   const shaking = new Map<string, Connection>();
   let unauthenticated = 0;
   const admit = (socket: Socket): void => {
@@ -76,7 +79,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, secur
       else byNetwork.delete(network);
     });
   };
-  // Before the server's own listener, so that it finds a refused connection closed.
+  // Called before the server's own listener, which then finds a refused connection closed.
   server.prependListener('connection', admit);
   server.prependListener('secureConnection', (socket: Socket) => {
     const connection = shaking.get(nameOf(socket));
@@ -86,7 +89,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits, secur
   });
 }
 
-/** The client's end of a connection. */
+/** The client's address and port of a connection. */
 const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 function refuse(socket: Socket, limit: number, over: ConnectionLimit, secure: boolean): void {

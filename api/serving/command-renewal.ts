@@ -3,7 +3,7 @@ import { isConflict, type EventStore, type NewEvent } from '../../domain/event-s
 import { RENEWAL_INTERVAL } from '../../domain/idempotency.ts';
 import type { Failures } from '../../observability/telemetry.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const NOT_RECORDED = "could not record the command's progress";
 
 interface RenewalOptions {
@@ -12,19 +12,19 @@ interface RenewalOptions {
   readonly failures: Failures;
   /** The stream of the Idempotency-Key. */
   readonly stream: string;
-  /** The event that says that the command was received, as of now. */
+  /** The event which says that the command was received at the present time. */
   readonly received: () => readonly NewEvent[];
 }
 
 /**
- * Renews the record of a keyed command while it runs. Without that, other processes would take it for dead and run it
- * a second time.
+ * Renews the record of a keyed command while it runs. Otherwise, other processes would assume that its process has
+ * died, and would run it a second time.
  */
 export class CommandRenewal {
   readonly #options: RenewalOptions;
   #revision: number;
   #renewing: Promise<void> = Promise.resolve();
-  /** Events whose append failed: they may be in the log or not. */
+  /** Events whose append failed. They may be in the log nevertheless. */
   #unconfirmed: readonly NewEvent[] | null = null;
   #cancel: Cancel = () => {};
   #ended = false;
@@ -58,9 +58,10 @@ export class CommandRenewal {
       this.#unconfirmed = null;
       failures.worked(NOT_RECORDED);
     } catch (error) {
-      // Another process took the command over, as this one could not renew it in time.
+      // Another process took the command over, because this process could not renew it in time.
       if (isConflict(error)) this.#ended = true;
-      // Nobody can write the log, so nobody takes over. The same events are appended later.
+      // While no process can write to the log, none can take over. The same events are appended
+      // later.
       else failures.failed(NOT_RECORDED, error, { stream });
     }
     if (!this.#ended) this.#schedule();

@@ -35,9 +35,10 @@ const allowedHeaders = [
 const PREFLIGHT_MAX_AGE = 600;
 
 /**
- * Lets pages of other origins call this service (`SVC_CORS_ORIGINS`). They send a token themselves; the page's cookie does not count in their requests.
+ * Lets pages of other origins call this service (`SVC_CORS_ORIGINS`). Such pages must send a token; the page's cookie
+ * is ignored in their requests.
  * @param origins `*` for every origin
- * @returns null where none is configured: browsers then block pages of other origins
+ * @returns null if none is configured; browsers then block pages of other origins
  */
 export function crossOrigin(origins: readonly string[] | undefined): RequestHandler | null {
   if (origins === undefined) return null;

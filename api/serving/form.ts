@@ -7,11 +7,11 @@ import { decodeUtf8, readBytes } from './body.ts';
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-?8"? *)?$/i;
 
 /**
- * Reads the form of an OAuth 2.0 request (RFC 6749, sections 2.3.1 and 3.2); `client_id` and `client_secret` may come by
- * HTTP Basic. Parameters without a value count as missing, those that the schema lacks are ignored.
+ * Reads the form of an OAuth 2.0 request (RFC 6749, sections 2.3.1 and 3.2); `client_id` and `client_secret` may come
+ * by HTTP Basic. Parameters without a value count as missing. Parameters that the schema lacks are ignored.
  * @param schema of the parameters; only an array may be given several times
- * @throws HttpError 413 over the limit, 415 for what is no form, 400 for what is not UTF-8 or is given twice; OAuthError
- *   when the client authenticates in both ways
+ * @throws HttpError 413 over the limit, 415 for another media type, 400 if it is not UTF-8 or a parameter is given
+ *   twice; OAuthError when the client authenticates in both ways
  */
 export async function readForm(
   request: IncomingMessage,
@@ -70,7 +70,7 @@ function withClient(
   return { ...fields, client_id, ...(client_secret === '' ? {} : { client_secret }) };
 }
 
-/** Form-decoded; unchanged where it is not form-encoded. */
+/** Decodes a form-encoded string. Other strings stay unchanged. */
 function decoded(value: string): string {
   try {
     return decodeURIComponent(value.replaceAll('+', ' '));

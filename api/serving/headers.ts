@@ -4,7 +4,7 @@ import { badRequest } from '../errors.ts';
 
 const MAX_REASON_LENGTH = 500;
 
-/** `X-Reason`, read as UTF-8 where it is, else as Latin-1. @throws HttpError 400 when it is too long */
+/** `X-Reason`, decoded as UTF-8 if that is valid, otherwise as Latin-1. @throws HttpError 400 when it is too long */
 export function reasonOf(request: Request): string | undefined {
   const reason = reasonGiven(request);
   if (reason === undefined || [...reason].length <= MAX_REASON_LENGTH) return reason;
@@ -12,7 +12,7 @@ export function reasonOf(request: Request): string | undefined {
   throw badRequest([{ field: 'X-Reason', issue }]);
 }
 
-/** The `reason` of a command's body, else `X-Reason`. @throws HttpError 400 when the header is too long */
+/** The `reason` of a command's body; without one, `X-Reason`. @throws HttpError 400 when the header is too long */
 export function reasonOfCommand(request: Request, body: unknown): string | undefined {
   const fallback = reasonOf(request);
   return reasonIn(body) ?? fallback;
@@ -23,7 +23,7 @@ function reasonIn(body: unknown): string | undefined {
   return typeof reason === 'string' && reason.trim() !== '' ? reason : undefined;
 }
 
-/** As {@link reasonOfCommand}, but truncated: for the record of a refused request. */
+/** Like {@link reasonOfCommand}, but truncated: for the record of a refused request. */
 export function recordedReason(request: Request, body: unknown): string | undefined {
   const reason = reasonIn(body) ?? reasonGiven(request);
   return reason === undefined ? undefined : [...reason].slice(0, MAX_REASON_LENGTH).join('');

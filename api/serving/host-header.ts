@@ -6,8 +6,8 @@ const HOST =
   /^(?:\[(?:[\da-f:.]+|v[\da-f]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
 
 /**
- * Rejects a request whose host is in doubt (RFC 9112 section 3.2): no `Host` in HTTP/1.1, several, or an invalid one. A
- * proxy in front may have checked another host than the one that is served.
+ * Rejects a request whose host is ambiguous (RFC 9112 section 3.2): without a `Host` in HTTP/1.1, with several, or with
+ * an invalid one. Otherwise, a proxy might check another host than the one that is served.
  */
 export function checkHost(request: Request, _response: Response, next: NextFunction): void {
   const issue = issueOf(request);
@@ -16,7 +16,7 @@ export function checkHost(request: Request, _response: Response, next: NextFunct
 
 function issueOf({ rawHeaders, headers: { host }, httpVersion }: Request): string | null {
   if (host === undefined) return httpVersion === '1.0' ? null : 'is required';
-  // `headers` has only the first.
+  // `headers` contains only the first one.
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';

@@ -1,15 +1,15 @@
-/** A page of a few words, which needs no script and no style. */
+/** A short page without script and style. */
 export interface PlainPage {
   readonly title: string;
   /** Paragraphs of text. */
   readonly text: readonly string[];
   /** A link below the text. */
   readonly link: { readonly to: string; readonly text: string };
-  /** Follows the link at once, as a navigation of this page itself. */
+  /** Whether the page follows the link at once, as its own navigation. */
   readonly follow?: boolean;
 }
 
-/** The HTML of a page. All of its words are text. */
+/** The HTML of a page. All strings are escaped. */
 export function htmlPage({ title, text, link, follow = false }: PlainPage): string {
   const to = escaped(link.to);
   const refresh = follow ? `<meta http-equiv="refresh" content="0; url=${to}">` : '';

@@ -10,18 +10,18 @@ import { rawResponse } from './raw-response.ts';
 const HEADERS_TIMEOUT = 15_000;
 const REQUEST_TIMEOUT = 60_000;
 const KEEP_ALIVE_TIMEOUT = 65_000;
-/** Also for a client that does not read its response. */
+/** Also applies to a client that does not read its response. */
 const IDLE_TIMEOUT = 120_000;
-/** Bytes of a request's line and headers together. */
+/** The most bytes of a request's line and headers together. */
 const MAX_HEADER_BYTES = 16_384;
-/** Headers of a request; the interface counts them, see `maxHeadersCount` below. */
+/** The most headers of a request. The interface counts them; see `maxHeadersCount` below. */
 export const MAX_HEADERS = 100;
 /** How often slow clients are checked for. Milliseconds. */
 const CHECK_INTERVAL = 5_000;
 
 /**
- * A server with limits for slow, large and malformed requests. What is no HTTP request is answered with the error body
- * of all endpoints, too.
+ * A server with limits for slow, large and malformed requests. Malformed requests also receive the error body of all
+ * endpoints.
  * @param options times in milliseconds
  */
 export function createHttpServer(
@@ -41,7 +41,7 @@ export function createHttpServer(
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT,
     connectionsCheckingInterval: options.checkEvery ?? CHECK_INTERVAL,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // The interface answers with a body.
+    // The interface responds with a body instead.
     requireHostHeader: false,
   };
   const server =
@@ -51,7 +51,8 @@ export function createHttpServer(
           { ...bounds, ...secureContext(tls), handshakeTimeout: HEADERS_TIMEOUT },
           listener,
         );
-  // No limit: Node 20 silently drops headers beyond one, later versions report an overflow of bytes.
+  // No limit, because Node 20 silently drops headers beyond a limit, and later versions report an
+  // overflow of bytes.
   server.maxHeadersCount = 0;
   server.setTimeout(IDLE_TIMEOUT);
   server.on('clientError', refuse);
@@ -66,7 +67,9 @@ interface CertificateWithKey {
   readonly key: string;
 }
 
-/** How the server speaks TLS, at its start and with a renewed certificate. Options of Node cannot lower the version. */
+/**
+ * The TLS options of the server, at its start and with a renewed certificate. Options of Node cannot lower the version.
+ */
 export function secureContext({ cert, key }: CertificateWithKey): {
   readonly cert: string;
   readonly key: string;
@@ -75,7 +78,7 @@ export function secureContext({ cert, key }: CertificateWithKey): {
   return { cert, key, minVersion: 'TLSv1.2' };
 }
 
-/** How errors of node's parser are answered. */
+/** The responses to errors of Node's parser. */
 const faults: Readonly<Record<string, readonly [code: ErrorCode, message: string]>> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', `the headers exceed ${MAX_HEADER_BYTES} bytes`],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['payload_too_large', "the body's chunk extensions are too long"],
@@ -83,7 +86,7 @@ const faults: Readonly<Record<string, readonly [code: ErrorCode, message: string
 };
 
 function refuse(fault: NodeJS.ErrnoException, socket: Duplex): void {
-  // The client is gone, or a response has begun.
+  // The client is gone, or a response has already started.
   if (fault.code === 'ECONNRESET' || !socket.writable || hasBegunResponse(socket)) {
     socket.destroy();
     return;

@@ -22,7 +22,7 @@ const HEADER = 'Idempotency-Key';
 const MAX_KEY_LENGTH = 200;
 const POSITION = 'X-Event-Position';
 
-/** Keys of failed commands that are remembered. */
+/** How many keys of failed commands are remembered. */
 const MAX_FAILED = 10_000;
 
 /** @throws HttpError 400 for a key that is empty or too long */
@@ -32,12 +32,12 @@ export function checkKey(key: string | undefined): string | undefined {
   throw badRequest([{ field: HEADER, issue: `must have 1 to ${MAX_KEY_LENGTH} characters` }]);
 }
 
-/** What a repeated request must have in common with the first. */
+/** The parts that a repeated request must have in common with the first one. */
 export interface KeyedRequest {
   readonly agentId: string;
   readonly key: string;
   readonly method: string;
-  /** With its query. */
+  /** The path, with its query. */
   readonly path: string;
   readonly body: unknown;
 }
@@ -49,7 +49,9 @@ export class IdempotencyKeys {
   readonly #failures: Failures;
   /** Streams of keys whose command this process is running. */
   readonly #running = new Set<string>();
-  /** Streams of keys whose command failed here without a response: it may be repeated at once. */
+  /**
+   * Streams of keys whose command failed in this process without a response. Such a command may be repeated at once.
+   */
   readonly #failed = new Set<string>();
 
   constructor(store: EventStore, clock: Clock, failures: Failures) {
@@ -59,10 +61,10 @@ export class IdempotencyKeys {
   }
 
   /**
-   * Runs a command once for its key: the command is recorded before, its response after. After a crash in between, a
-   * repetition runs it again with the same ids, which completes it. A refusal is a response too. Internal errors, lost
-   * races and responses too large for an event are not recorded.
-   * @param run receives the id of the command that the key stands for
+   * Runs a command once for its key. The command is recorded first, and its response afterwards. After a crash in
+   * between, a repetition runs it again with the same ids, which completes it. A rejection counts as a response.
+   * Internal errors, lost races and responses too large for an event are not recorded.
+   * @param run receives the command id that belongs to the key
    * @throws HttpError, RefusalError 409 when the key was used for another request, or the first is still running
    */
   async once(
@@ -82,7 +84,8 @@ export class IdempotencyKeys {
       this.#knowledgeOf(stream),
     );
     if (decision.kind === 'replay') return replayed(decision.answer);
-    // Each request has its own event id, so that of two simultaneous ones the log rejects the second.
+    // Each request has its own event id, so that the log rejects the second of two simultaneous
+    // requests.
     const receivedEvents = (now: Instant): readonly NewEvent[] =>
       toNewEvents(stream, decision.events, { ...context, now, commandId: newId(now) });
     let receivedAt: number;
@@ -157,9 +160,9 @@ export class IdempotencyKeys {
       try {
         await this.#store.append(stream, events, receivedAt);
       } catch (error) {
-        // The command is done: a repetition makes the response again, with the same ids.
+        // The command is done. A repetition builds the response again, with the same ids.
         if (error instanceof EventStoreError && error.code === 'TOO_LARGE') this.#fail(stream);
-        // Another process took the command over, and did the same.
+        // Another process took the command over and did the same work.
         else if (!isConflict(error)) throw error;
       }
     };
@@ -206,7 +209,7 @@ function replayed({ status, body, headers }: DataOf<'CommandAnswered'>): Endpoin
   };
 }
 
-/** A hash of the body's value, whatever its white space and the order of its fields. */
+/** A hash of the body's value, independent of white space and of the order of its fields. */
 function hashOf(body: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify(body ?? null, withSortedFields))

@@ -3,7 +3,7 @@ import { RefusalError } from '../../domain/errors.ts';
 import type { SeenRevision } from '../../domain/handle.ts';
 import { HttpError, badRequest } from '../errors.ts';
 
-/** What `If-Match` says. */
+/** The parsed header `If-Match`. */
 export interface IfMatch {
   /** Revisions that the caller accepts; an empty list when no tag is a revision. */
   readonly seen: SeenRevision;
@@ -20,13 +20,13 @@ type Sent = number | string;
 const REVISION_TAG =
   /^(?:W\/)?"(0|[1-9]\d{0,14})(?:(?:--?|;)(?:x-)?(?:gzip|br|zstd|deflate|compress))*"$/;
 
-/** An entity tag (RFC 9110, section 8.8.3), or a revision without quotes; then a comma or the end. */
+/** An entity tag (RFC 9110, section 8.8.3), or a revision without quotes, followed by a comma or the end. */
 const ELEMENT = /[ \t]*(?:((?:W\/)?"[^"]*"|\d{1,15})[ \t]*)?(?:,|$)/y;
 
 /**
  * Reads `If-Match` (RFC 9110, section 13.1.1).
- * @returns undefined without one and for `*`, which matches whatever exists
- * @throws HttpError 400 for what is neither `*` nor a list of entity tags
+ * @returns undefined without the header, and for `*`, which matches any existing object
+ * @throws HttpError 400 for a value that is neither `*` nor a list of entity tags
  */
 export function ifMatchOf({ headers }: Pick<Request, 'headers'>): IfMatch | undefined {
   const header = headers['if-match']?.trim();
@@ -46,7 +46,7 @@ export function ifMatchOf({ headers }: Pick<Request, 'headers'>): IfMatch | unde
   return { seen: seen[0] ?? [], sent: first };
 }
 
-/** Runs a command; its refusal says what the caller sent. @throws HttpError 412; what `run` throws */
+/** Runs a command. Its refusal contains the revisions that the caller sent. @throws HttpError 412; what `run` throws */
 export async function withIfMatch<T>(ifMatch: IfMatch, run: () => Promise<T> | T): Promise<T> {
   try {
     return await run();

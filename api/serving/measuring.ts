@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import type { Telemetry } from '../../observability/telemetry.ts';
 
-/** Methods that are labels as they are; all others share one. */
+/** Methods that have their own label; all others share one. */
 export const knownMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -24,7 +24,7 @@ export function measure(telemetry: Telemetry) {
       const endpoint = routeOf(response) ?? 'unknown';
       const method = knownMethods.has(request.method) ? request.method : 'other';
       telemetry.count('http_requests_total', { method, endpoint });
-      // A client that left early got no response.
+      // A client that left early did not receive a response.
       if (!response.writableFinished) return;
       telemetry.count('http_responses_total', { status: String(response.statusCode) });
       if (response.locals['notMeasured'] === true) return;
@@ -35,7 +35,7 @@ export function measure(telemetry: Telemetry) {
   };
 }
 
-/** Calls back once a request has ended, before it is counted. At most one callback a request. */
+/** Calls back once a request has ended, before the request is counted. At most one callback per request. */
 export function whenEnded(response: Response, call: () => void): void {
   if (response.closed) call();
   else response.locals['onEnd'] = call;
@@ -51,7 +51,7 @@ export function routeOf(response: Response): string | undefined {
   return response.locals['endpoint'] as string | undefined;
 }
 
-/** Leaves the time out of a response that lasts as long as its client likes. */
+/** Excludes the time of a response whose client decides how long it lasts. */
 export function notMeasured(response: Response): void {
   response.locals['notMeasured'] = true;
 }

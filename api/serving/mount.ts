@@ -22,6 +22,7 @@ import {
   handle,
   readBody,
   readCommandHeaders,
+  readsOf,
   sendBody,
   sendStream,
   takeTurn,
@@ -83,7 +84,9 @@ export function share(dependencies: ApiDependencies): Shared {
   };
 }
 
-/** Serves endpoints; another method on one of their paths is answered as unknown, with the methods that exist. */
+/**
+ * Serves endpoints. A request with another method on one of their paths gets a 404 that names the methods that exist.
+ */
 export function serveAll(endpoints: readonly Endpoint[], shared: Shared): RequestHandler {
   const routes = new Routes<{ readonly path: string; readonly served: ServedEndpoint }>();
   for (const endpoint of endpoints) {
@@ -141,7 +144,7 @@ function begin(
     pathParameters,
     id: requestIdOf(response),
     caller: null,
-    // Endpoints without a token answer to what proves itself, such as a callback's token.
+    // Endpoints without authentication check their own credential, such as a callback's token.
     reach: EVERY_NAMESPACE,
     own: null,
     parameters: {},
@@ -159,14 +162,14 @@ function begin(
   };
 }
 
-/** Records a refusal, and says what its caller is told of it. */
+/** Records a refusal. @returns the error that its caller receives */
 async function failureOf(exchange: Exchange, thrown: unknown): Promise<unknown> {
   const { endpoint, shared } = exchange;
   const error = endpoint.oauth === true ? asOAuthError(thrown) : thrown;
   shared.refused.thrown(error, exchange);
   if (!(error instanceof ReadModelError) || error.code !== 'NO_VIEW') return error;
   const { dependencies } = shared;
-  return viewsUnavailable(dependencies, endpoint.reads ?? dependencies.projections);
+  return viewsUnavailable(dependencies, readsOf(exchange) ?? dependencies.projections);
 }
 
 /** OAuth has its own code for bad input. */
@@ -176,7 +179,7 @@ const asOAuthError = (error: unknown): unknown =>
     : error;
 
 /**
- * Answers a request whose path lacks its method: `OPTIONS` with the methods that exist, others as unknown.
+ * Answers a request whose path does not have its method. `OPTIONS` gets the methods that exist, others get a 404.
  * @throws HttpError 404, with the header `Allow` set
  */
 export function respondToOtherMethod(

@@ -3,12 +3,12 @@ import { ReadModelError, type Projection } from '../../projections/read-model.ts
 import type { ApiDependencies } from '../dependencies.ts';
 import { checkPosition, havePassed, requirePassed } from '../positions.ts';
 
-/** Agents whose last command is remembered. */
+/** How many agents' last commands are remembered. */
 const MAX_AGENTS = 100_000;
 
-/** How far views had come. */
+/** The progress of views. */
 export interface ReachedViews {
-  /** All of them have passed this, at least. */
+  /** A position that all of them have passed. */
   readonly position: Position;
   /** Versions looked up since, by the list of views. */
   readonly versions: Map<readonly Projection[], string | null>;
@@ -18,7 +18,7 @@ export interface ReachedViews {
 export class OwnWrites {
   readonly #dependencies: ApiDependencies;
   readonly #lastPositions = new Map<string, Position>();
-  /** What was looked up in this turn of the event loop. */
+  /** The versions that were looked up in this turn of the event loop. */
   readonly #reached = new Map<Projection, ReachedViews>();
 
   constructor(dependencies: ApiDependencies) {
@@ -42,7 +42,7 @@ export class OwnWrites {
   }
 
   /**
-   * Waits until views have passed `after`, and the caller's last command (for two seconds, then it goes on regardless).
+   * Waits until views have passed `after` and the caller's last command. After two seconds, it continues regardless.
    * @throws HttpError 503 when `after` is not passed in time, 400 when it is no position of this log
    */
   async wait(
@@ -62,7 +62,7 @@ export class OwnWrites {
   /**
    * The position that all views have passed. Requests in one turn of the event loop share the lookup, which costs as
    * much as reading a document.
-   * @param atLeast what they are known to have passed
+   * @param atLeast a position that they are known to have passed
    */
   async reached(views: readonly Projection[], atLeast: Position): Promise<ReachedViews> {
     const [view] = views;
@@ -75,7 +75,7 @@ export class OwnWrites {
     return found;
   }
 
-  /** A version that changes whenever one of the views does; null where the store has none. */
+  /** A version that changes whenever one of the views changes; null if the store has none. */
   versionOf(views: readonly Projection[], { versions }: ReachedViews): string | null {
     let version = versions.get(views);
     if (version === undefined) versions.set(views, (version = this.#currentVersion(views)));

@@ -69,7 +69,7 @@ async function ordersOf(
   return state;
 }
 
-/** The state of views: as the projector reports it, or from the stores where none runs; with pending orders. */
+/** The state of views, with pending orders: as the projector reports it or, if no projector runs, from the stores. */
 export async function projectionStates(
   stores: Stores,
   projections: readonly Projection[],
@@ -85,7 +85,7 @@ export async function projectionStates(
         : undefined;
       const orders = await ordersOf(stores, projection);
       const { rebuild, lastVersion } = orders;
-      // The log has what was ordered since the report.
+      // The log contains the orders since the report.
       const running = reported?.rebuild ?? null;
       const isCurrent =
         running !== null && (running.version === rebuild?.version || running.version > lastVersion);
@@ -101,7 +101,7 @@ export async function projectionStates(
   );
 }
 
-/** The version of a view that is read (0: none), and the one that its orders last switched to. */
+/** The version of a view that is read (0: none), and the version to which its orders last switched. */
 export async function versionRead(
   stores: Pick<Stores, 'store' | 'readModel'>,
   projection: Projection,
@@ -110,7 +110,7 @@ export async function versionRead(
   return { found: await versionOf(stores, projection, orders), switched: orders.live };
 }
 
-/** The generation that is read, or that a pending switch leads to. */
+/** The generation that is read, or to which a pending switch leads. */
 async function versionOf(
   { readModel }: Pick<Stores, 'readModel'>,
   projection: Projection,
@@ -159,7 +159,7 @@ async function parkedCount(
     const value = parkedView(projection, version);
     return await readModel.count(parkedProjection, [{ field: 'view', op: 'eq', value }]);
   } catch (error) {
-    // Nothing was ever parked.
+    // No key was ever parked.
     if (error instanceof ReadModelError && error.code === 'NO_VIEW') return 0;
     throw error;
   }
@@ -168,7 +168,7 @@ async function parkedCount(
 /**
  * Waits until the projector has carried out an order, for five seconds at most.
  * @param after position of the order
- * @returns the orders as they then are
+ * @returns the orders at the end of the wait
  */
 export async function awaitOrder(
   stores: Stores,

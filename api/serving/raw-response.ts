@@ -1,7 +1,7 @@
 import { newId } from '../../domain/ids.ts';
 import { errorBody, errorStatuses, type HttpError } from '../errors.ts';
 
-/** The reasons of responses that are written without a request. */
+/** The reason phrases of responses that are written without a request. */
 const reasons: Readonly<Record<number, string>> = {
   408: 'Request Timeout',
   413: 'Payload Too Large',
@@ -10,7 +10,7 @@ const reasons: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** An error as a whole HTTP response, for a connection that is closed after it. */
+/** An error as a complete HTTP response, for a connection that is then closed. */
 export function rawResponse(error: HttpError): string {
   const id = newId(Date.now());
   const body = JSON.stringify(errorBody(error, id));

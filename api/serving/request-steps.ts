@@ -13,6 +13,7 @@ import {
   type EndpointResponse,
 } from '../endpoint.ts';
 import { EVERY_NAMESPACE, reaches, type Reach } from '../../projections/reach.ts';
+import type { Projection } from '../../projections/read-model.ts';
 import { badRequest, notFound } from '../errors.ts';
 import { CAUSE_HEADER } from '../inner-requests.ts';
 import type { ResponseCache, CacheEntry, CachedResponse } from './response-cache.ts';
@@ -28,7 +29,7 @@ import type { OwnWrites } from './own-writes.ts';
 import { sendJson } from './sending.ts';
 import { spanOf, traceCommand } from './tracing.ts';
 
-/** What all endpoints of one process share. */
+/** The parts that all endpoints of one process share. */
 export interface Shared {
   readonly dependencies: ApiDependencies;
   readonly authentication: Authentication;
@@ -50,11 +51,11 @@ export interface ServedEndpoint {
   readonly cache: ResponseCache;
 }
 
-/** A request on its way through the steps, each of which fills in what it finds out. */
+/** A request on its way through the steps. Each step fills in its results. */
 export interface Exchange extends ServedEndpoint {
   readonly request: Request;
   readonly response: Response;
-  /** As they were sent. */
+  /** The parameters as sent. */
   readonly pathParameters: Readonly<Record<string, string>>;
   /** The request's id. */
   readonly id: string;
@@ -72,7 +73,7 @@ export interface Exchange extends ServedEndpoint {
   ifMatch: IfMatch | undefined;
   /** Position of the caller's last command through this process. */
   ownPosition: Position;
-  /** What the view had passed before it was read; null where not exactly one is read. */
+  /** The position that the view had passed before it was read; null unless exactly one view is read. */
   passed: Position | null;
   cacheEntry: CacheEntry | null;
   result: EndpointResponse | undefined;
@@ -101,7 +102,7 @@ function setCaller(exchange: Exchange, caller: Caller): void {
   exchange.ownPosition = exchange.shared.ownWrites.of(caller.agentId);
 }
 
-/** @throws HttpError 413, 415, 400 for what is not JSON (or a form, for OAuth) */
+/** @throws HttpError 413, 415, 400 for a body that is not JSON (or a form, for OAuth) */
 export function readBody(exchange: Exchange): Promise<void> | undefined {
   const { method } = exchange.endpoint;
   return method === 'post' || method === 'put' ? readSentBody(exchange) : undefined;
@@ -133,7 +134,7 @@ export function checkInput(exchange: Exchange): void {
   if (body !== undefined) exchange.checkBody(body);
 }
 
-/** Narrows what is in reach to one namespace. @throws HttpError 404 for one out of reach */
+/** Narrows the reach to one namespace. @throws HttpError 404 for a namespace out of reach */
 function narrow(exchange: Exchange, namespace: string | undefined): void {
   if (namespace === undefined || exchange.caller === null) return;
   if (!reaches(exchange.reach, namespace)) throw notFound('namespace', namespace);
@@ -151,38 +152,48 @@ export function readCommandHeaders(exchange: Exchange): void {
   if (endpoint.ifMatch === true) exchange.ifMatch = ifMatchOf(request);
 }
 
+/** The views from which the response is read; undefined if there are none. */
+export function readsOf({
+  endpoint: { reads, alsoReads },
+  query,
+}: Pick<Exchange, 'endpoint' | 'query'>): readonly Projection[] | undefined {
+  return reads === undefined || alsoReads === undefined ? reads : [...reads, ...alsoReads(query)];
+}
+
 /**
  * Waits until the views have passed the caller's own commands, and `after`.
- * @throws HttpError 400 for an `after` that is no position, 503 when they do not reach it in time
+ * @throws HttpError 400 for an `after` that is not a position, 503 if the views do not reach it in time
  */
 export async function waitForViews(exchange: Exchange): Promise<void> {
   const { endpoint, shared, query, ownPosition: own } = exchange;
   const { ownWrites, dependencies } = shared;
-  const { reads, cachedBy } = endpoint;
+  const { cachedBy } = endpoint;
+  const reads = readsOf(exchange);
   const { after } = query;
   if (reads === undefined) {
-    // What is read from the log itself is visible as soon as it was appended.
+    // Data read from the log itself is visible as soon as it is appended.
     const isRead = endpoint.method === 'get' && endpoint.scopes !== null;
     if (after !== undefined && isRead) await ownWrites.wait([], own, after);
     return;
   }
   await ownWrites.wait(reads, own, after);
-  // Looked up before the views are read, so that the response has seen at least that much.
+  // Looked up before the views are read, so the response is at least as new as this version.
   const reached = await ownWrites.reached(reads, later(own, after));
-  // The stored checkpoint may lag behind `after`, which was waited for.
+  // The stored checkpoint may lag behind `after`, although the views have reached `after`.
   const position = later(reached.position, after);
   if (position !== BEGINNING) setHeader(exchange.response, 'X-Read-Position', position);
-  // Several views are read at different instants: only what all had passed holds.
+  // Several views are read at different instants, so only the position that all had passed is
+  // certain.
   if (reads.length === 1) exchange.passed = position;
   if (cachedBy === undefined || exchange.request.url.includes('?')) return;
   const version = ownWrites.versionOf(cachedBy, reached);
   if (version === null) return;
-  // Responses differ by what the caller reaches.
+  // Responses depend on the caller's reach.
   const key = [exchange.reach, exchange.own ?? '', ...Object.values(exchange.parameters)].join('/');
   exchange.cacheEntry = { key, version: `${version}${dependencies.tools.revision}` };
 }
 
-/** Sends a response that was cached, where what it was made from is unchanged. */
+/** Sends a cached response if its sources are unchanged. */
 export function respondFromCache(exchange: Exchange): void {
   const { cache, cacheEntry, response } = exchange;
   const cached = cacheEntry === null ? undefined : cache.find(cacheEntry);
@@ -191,7 +202,9 @@ export function respondFromCache(exchange: Exchange): void {
   exchange.hasResponded = true;
 }
 
-/** Waits for the caller's turn where the response may be large. A client that left meanwhile gets none. */
+/**
+ * Waits for the caller's turn if the response may be large. A client that has left in the meantime gets no response.
+ */
 export function takeTurn(exchange: Exchange): Promise<void> | undefined {
   const { endpoint, shared, caller, response } = exchange;
   if (endpoint.hasLargeResponse !== true || caller === null) return undefined;
@@ -201,7 +214,7 @@ export function takeTurn(exchange: Exchange): Promise<void> | undefined {
   });
 }
 
-/** Calls the endpoint: in a span of its own, once for its Idempotency-Key, holding to `If-Match`. */
+/** Calls the endpoint: in its own span, once for its Idempotency-Key, and checking `If-Match`. */
 export async function handle(exchange: Exchange): Promise<void> {
   const { endpoint, shared, caller, response, ifMatch } = exchange;
   const { traces } = shared.dependencies.telemetry;
@@ -227,7 +240,8 @@ export function sendStream(exchange: Exchange): Promise<void> | undefined {
   notMeasured(response);
   applyHeaders(response);
   const { scopes } = endpoint;
-  // A stream that began with all is not continued with the variant for the caller's own.
+  // A stream that started with access to all records must not continue with access to the caller's
+  // own records only.
   const variants = exchange.own === null ? [] : (scopes ?? []).map((scope) => `${scope}:own`);
   const admitting = [...(scopes ?? []), ...variants];
   const stillAdmitted = async (): Promise<boolean> =>
@@ -235,7 +249,7 @@ export function sendStream(exchange: Exchange): Promise<void> | undefined {
   return Promise.resolve(result.stream({ request, response, stillAdmitted }));
 }
 
-/** Sends the response, and caches it where it may be. */
+/** Sends the response, and caches it if allowed. */
 export function sendBody({ result = {}, response, passed, cache, cacheEntry }: Exchange): void {
   if (cacheEntry !== null) {
     sendCached(response, cache.keep(cacheEntry, result));

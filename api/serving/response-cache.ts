@@ -2,18 +2,18 @@ import { writeJson } from '../../domain/exact-numbers.ts';
 import { WeighedCache } from '../../projections/reading/weighed-cache.ts';
 import type { EndpointResponse } from '../endpoint.ts';
 
-/** Limits per endpoint: cached responses, and their characters together. */
+/** Limits per endpoint: the number of cached responses, and their total characters. */
 const MAX_RESPONSES = 10_000;
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** Where a response is cached. */
+/** The place of a response in the cache. */
 export interface CacheEntry {
   readonly key: string;
-  /** Version of all that the response is made from, looked up before that is read. */
+  /** The version of all sources of the response, looked up before they are read. */
   readonly version: string;
 }
 
-/** A response as it is sent. */
+/** A response in the form in which it is sent. */
 export interface CachedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export class ResponseCache {
     return undefined;
   }
 
-  /** Keeps a response, unless another version was looked up since. */
+  /** Keeps a response, unless another version has been looked up since. */
   keep(
     { key, version }: CacheEntry,
     { status = 200, headers = {}, body }: EndpointResponse,

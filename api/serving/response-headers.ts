@@ -5,7 +5,7 @@ import { securityHeaders } from './security-headers.ts';
 const JSON_TYPE = 'application/json; charset=utf-8';
 const HTML_TYPE = 'text/html; charset=utf-8';
 
-/** The headers of every response, names and values in turn. */
+/** The headers of every response, alternating names and values. */
 const commonHeaders: readonly string[] = [
   ...Object.entries(securityHeaders()).flat(),
   'Cache-Control',
@@ -13,7 +13,7 @@ const commonHeaders: readonly string[] = [
 ];
 
 /**
- * Begins a response's headers. They are deferred: collected in a list, which `node:http` writes faster than headers that
+ * Starts a response's headers. They are collected in a list, because `node:http` writes a list faster than headers that
  * are set one by one. Any other access to the headers applies them, see {@link applyHeadersOnAccess}.
  */
 export function deferHeaders(response: Response, requestId: string): void {
@@ -21,13 +21,13 @@ export function deferHeaders(response: Response, requestId: string): void {
   response.locals['headers'] = [...commonHeaders, 'X-Request-Id', requestId];
 }
 
-/** The id of the request that is answered; empty before it was given one. */
+/** The id of the request; empty before it has one. */
 export function requestIdOf(response: Response): string {
   const known = response.locals['requestId'] as string | undefined;
   return known ?? String(response.getHeader('X-Request-Id') ?? '');
 }
 
-/** Sets a header, deferred where the others are. */
+/** Sets a header. It is deferred if the others are. */
 export function setHeader(response: Response, name: string, value: string): void {
   const headers = deferredHeaders(response);
   const at = headers?.indexOf(name) ?? -1;
@@ -41,7 +41,7 @@ export function endWithJson(response: Response, status: number, json: string): v
   endWith(response, status, JSON_TYPE, json);
 }
 
-/** Ends a response with a page. */
+/** Ends a response with an HTML page. */
 export function endWithHtml(response: Response, status: number, html: string): void {
   endWith(response, status, HTML_TYPE, html);
 }

@@ -1,4 +1,4 @@
-/** A segment of a path: a literal, or a parameter, whose name is without its `:`. */
+/** A segment of a path: a literal, or a parameter with its name without the `:`. */
 interface Segment {
   readonly text: string;
   readonly isParameter: boolean;
@@ -11,10 +11,10 @@ interface Route<T> {
   readonly methods: Map<string, T>;
 }
 
-/** Where a request leads. */
+/** The target of a request. */
 export type FoundRoute<T> =
   | { readonly target: T; readonly parameters: Readonly<Record<string, string>> }
-  /** The path exists, with other methods. */
+  /** The path exists, but only with other methods. */
   | { readonly target: null; readonly path: string; readonly methods: readonly string[] };
 
 /**
@@ -24,7 +24,7 @@ export type FoundRoute<T> =
 export class Routes<T> {
   readonly #byLength = new Map<number, Route<T>[]>();
 
-  /** @param path of literal segments and `:parameters` */
+  /** @param path consists of literal segments and `:parameters` */
   add(method: string, path: string, target: T): void {
     const segments = path.slice(1).split('/').map(segmentOf);
     const routes = this.#byLength.get(segments.length) ?? [];
@@ -35,7 +35,7 @@ export class Routes<T> {
   }
 
   /**
-   * @param path of a request, without its query
+   * @param path the path of a request, without its query
    * @returns null for an unknown path; parameters as they were sent, percent-encoded
    */
   find(method: string, path: string): FoundRoute<T> | null {

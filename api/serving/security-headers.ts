@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import helmet, { type HelmetOptions } from 'helmet';
 
-/** Helmet's headers for responses that are no pages: they may load nothing and appear in no frame. */
+/** Helmet's headers for responses that are not pages: they may load nothing and appear in no frame. */
 export function securityHeaders(): Readonly<Record<string, string>> {
   return headersOf(responses);
 }

@@ -3,8 +3,8 @@ import { writeJson } from '../../domain/exact-numbers.ts';
 import { areDeferred, endWithJson } from './response-headers.ts';
 
 /**
- * Ends a response with a JSON body. Express's own `json` would answer 304 to a matching `If-None-Match`, but responses
- * must never come from a cache.
+ * Ends a response with a JSON body. Express's own `json` would respond with 304 to a matching `If-None-Match`, but
+ * responses must never come from a cache.
  */
 export function sendJson(response: Response, status: number, body: unknown): void {
   endWithJson(response, status, writeJson(body));

@@ -6,12 +6,12 @@ import { errorStatuses, toHttpError } from '../errors.ts';
 import { knownMethods, routeOf } from './measuring.ts';
 import { shownPath } from './shown-path.ts';
 
-/** Polled by machines all the time. */
+/** Paths that machines poll all the time. */
 const untraced = /^\/(?:health(?:\/|\?|$)|ext\/observability\/metrics)/;
 
 /**
- * Makes each request a span, named by its route, in the trace that `traceparent` names. Query and headers are left out,
- * as they may hold tokens.
+ * Creates a span for each request, named by its route, in the trace that `traceparent` names. Query and headers are
+ * left out, because they may hold tokens.
  */
 export function traceRequests(traces: Traces): RequestHandler {
   return (request: Request, response: Response, next: NextFunction): void => {
@@ -19,7 +19,7 @@ export function traceRequests(traces: Traces): RequestHandler {
       next();
       return;
     }
-    // The name that the semantic conventions give to all other methods.
+    // The semantic conventions use this name for all other methods.
     const method = knownMethods.has(request.method) ? request.method : '_OTHER';
     const span = traces.begin(method, {
       kind: 'server',
@@ -43,18 +43,21 @@ export function traceRequests(traces: Traces): RequestHandler {
       if (status >= 500) span.fail(String(status));
       span.end();
     };
-    // After the other listeners, which name the routes of extensions.
+    // Called after the other listeners, because they name the routes of extensions.
     response.once('close', () => queueMicrotask(end));
     span.within(next);
   };
 }
 
-/** The span of a request; undefined where it is not traced. */
+/** The span of a request; undefined if it is not traced. */
 export function spanOf(response: Response): Span | undefined {
   return response.locals['span'] as Span | undefined;
 }
 
-/** Runs a command in a span of its own, whose `traceparent` its events carry. A refusal does not fail the span. */
+/**
+ * Runs a command in its own span. The command's events carry the span's `traceparent`. A refusal does not fail the
+ * span.
+ */
 export async function traceCommand<T>(
   traces: Traces,
   response: Response,

@@ -8,11 +8,11 @@ import { limitMessage } from '../../domain/pipeline/schema-errors.ts';
 import { placesWholeSecrets } from '../../domain/secrets/secret-url.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 
-/** Issues in an error, and characters of a field's path. */
+/** Limits of an error: its issues, and the characters of a field's path. */
 const MAX_ISSUES = 100;
 const MAX_FIELD_LENGTH = 200;
 
-/** How a number is written (RFC 8259, 6); zeros may stand before it. */
+/** The form of a number (RFC 8259, 6), with optional leading zeros. */
 const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
 
 const common = {
@@ -34,7 +34,7 @@ addLengthKeywords(queries);
 
 /**
  * The check of bodies against a schema, compiled at its first use: compiling all would delay the start.
- * @returns throws HttpError 400 listing every issue
+ * @returns a function that throws HttpError 400 listing every issue
  */
 export function bodyCheck(schema: TSchema): (body: unknown) => void {
   let compiled: ValidateFunction | undefined;
@@ -59,7 +59,7 @@ function unknownField(field: string): string {
   return `is not a known field${field === 'reason' ? '; X-Reason takes a reason' : ''}`;
 }
 
-/** How large a body may be, as far as its schema says. */
+/** The limits of a body's size, as far as its schema defines them. */
 interface SizeLimits {
   /** The known fields; null: any. */
   readonly fields: ReadonlySet<string> | null;
@@ -82,7 +82,7 @@ function sizeLimitsOf(schema: TSchema): SizeLimits {
   };
 }
 
-/** Rejects huge bodies early, as Ajv makes an object of every error. */
+/** Rejects huge bodies early, because Ajv makes an object of every error. */
 function checkSize(body: unknown, { fields, lists }: SizeLimits): void {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return;
   const names = Object.keys(body);
@@ -105,7 +105,8 @@ function checkSize(body: unknown, { fields, lists }: SizeLimits): void {
 /**
  * The check of query parameters against a schema, which coerces the strings to its types.
  * @param schema undefined: there are no parameters
- * @returns throws HttpError 400 listing every issue: unknown parameters, repeated ones and invalid values
+ * @returns a function that throws HttpError 400 listing every issue: unknown parameters, repeated ones and invalid
+ *   values
  */
 export function queryCheck(
   schema: TSchema | undefined,
@@ -127,13 +128,14 @@ export function queryCheck(
       if (value === undefined) continue;
       const issue = issueOfValue(value);
       if (issue !== null) issues.push({ field: name, issue });
-      // Ajv would coerce whatever `Number` takes, such as other bases and spaces; but never a list.
+      // Ajv would coerce all strings that `Number` accepts, such as those with other bases and
+      // spaces, but never a list.
       const isNoNumber = numbers.has(name) && typeof value === 'string' && !NUMBER.test(value);
       values[name] = isNoNumber ? [value] : value;
     }
     const check = schema === undefined ? null : (compiled ??= queries.compile(schema));
     if (check !== null && !check(values)) {
-      // The issue that a parameter already has says more.
+      // The parameter's existing issue is more useful.
       const reported = new Set(issues.map(({ field }) => field));
       issues.push(...issuesOf(check, 'query').filter(({ field }) => !reported.has(field)));
     }
@@ -154,10 +156,10 @@ function unknownParameters(
   return unknown.map((name) => ({ field: truncateString(name, MAX_FIELD_LENGTH), issue }));
 }
 
-/** Why a parameter's value is invalid whatever the schema; null if it is not. */
+/** Why a parameter's value is invalid by any schema; null if it is not. */
 function issueOfValue(value: unknown): string | null {
   if (Array.isArray(value)) return `must be given once, got ${value.length}`;
-  // Stores would truncate the string there, and find something else.
+  // Stores would truncate the string there, and would then find other records.
   const hasNull = typeof value === 'string' && value.includes('\0');
   return hasNull ? 'must not contain the character U+0000' : null;
 }
@@ -167,7 +169,10 @@ function isWellFormed(value: string): boolean {
   return !/\p{Surrogate}/u.test(value);
 }
 
-/** Without user and password: events and responses show the URL, but no secrets. */
+/**
+ * Whether a string is a URL without user and password. These are not allowed, because events and responses show the
+ * URL.
+ */
 function isHttpUrl(value: string): boolean {
   if (!/^https?:\/\/[^\s/]/i.test(value) || !URL.canParse(value)) return false;
   if (!placesWholeSecrets(value)) return false;
@@ -198,8 +203,8 @@ function fieldOf({ instancePath, keyword, params }: ErrorObject, whole: string):
 }
 
 /**
- * What is wrong with a field. Where a value may have several types, each branch reports an error: the one of the
- * matching type says most; if none matches, the types are named together.
+ * The fault of a field. If a value may have several types, each branch reports an error. The error of the matching type
+ * is the most useful; if no type matches, the types are named together.
  */
 function issueOf(errors: readonly ErrorObject[]): string {
   const specific = errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf');

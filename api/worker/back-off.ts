@@ -1,21 +1,20 @@
 import { ApiError } from '../client/client-connection.ts';
 
-/** Milliseconds. */
-const FIRST = 100;
-const MOST = 5_000;
+const FIRST_DELAY_MS = 100;
+const MAX_DELAY_MS = 5_000;
 
 /** How long to wait after failures in a row: 50 to 100 ms, doubled each time up to 5 s. */
 export class BackOff {
   #failures = 0;
 
-  /** Nothing has failed since the last success. */
+  /** Resets the pause after a success. */
   get isFresh(): boolean {
     return this.#failures === 0;
   }
 
   /** @returns milliseconds; more if the service asks for it by `Retry-After` */
   next(error?: unknown): number {
-    const longest = Math.min(MOST, FIRST * 2 ** Math.min(this.#failures, 10));
+    const longest = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
     const drawn = longest * (0.5 + Math.random() / 2);
     const asked = error instanceof ApiError ? (error.retryAfter ?? 0) * 1000 : 0;
@@ -27,7 +26,7 @@ export class BackOff {
   }
 }
 
-/** Resolves after so many milliseconds, or once the signal aborts. */
+/** Resolves after a number of milliseconds, or once the signal aborts. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

@@ -1,4 +1,4 @@
-import { ApiError, ClientConnection, type Asking } from '../client/client-connection.ts';
+import { ApiError, ClientConnection, type ApiRequest } from '../client/client-connection.ts';
 
 /** A job as the service hands it out. */
 export interface HandedJob {
@@ -15,7 +15,7 @@ export interface HandedJob {
   readonly traceparent: string | null;
 }
 
-/** What a worker says of itself. */
+/** The registration of a worker. */
 export interface Offer {
   readonly name: string;
   readonly tools: readonly {
@@ -27,7 +27,7 @@ export interface Offer {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What the service answers. */
+/** The service's response to a registration. */
 export interface Registered {
   readonly worker_id: string;
   readonly lease_seconds: number;
@@ -44,20 +44,21 @@ export interface LogLine {
 
 /** How a job ended. */
 export type JobAnswer = { readonly job_id: string; readonly lease: string } & (
-  { readonly result: unknown } | { readonly error: string; readonly retryable: boolean }
+  | { readonly result: unknown }
+  | { readonly error: string; readonly retryable: boolean }
 );
 
-/** What the service says to an answer. */
+/** The service's response to the result of a job. */
 export interface AnswerOutcome {
-  /** 200, or that of a refusal. */
+  /** 200, or the status of a rejection. */
   readonly status: number;
   readonly message: string | null;
 }
 
-/** Seconds until the service must have answered. */
+/** The service must respond within this many seconds. */
 const ANSWER_WITHIN = 15;
 
-/** The part of the HTTP interface that workers use. Its methods throw {@link ApiError}, and what `fetch` throws. */
+/** The part of the HTTP interface that workers use. Its methods throw {@link ApiError}, and errors of `fetch`. */
 export class JobService {
   readonly #connection: ClientConnection;
 
@@ -66,8 +67,8 @@ export class JobService {
   }
 
   async register(offer: Offer, signal: AbortSignal): Promise<Registered> {
-    const asking = { method: 'POST', path: '/workers', body: offer } as const;
-    return (await this.#call<Registered>(asking, { signal })).data;
+    const request = { method: 'POST', path: '/workers', body: offer } as const;
+    return (await this.#call<Registered>(request, { signal })).data;
   }
 
   /**
@@ -79,9 +80,9 @@ export class JobService {
     { wait, max, signal }: { wait: number; max: number; signal: AbortSignal },
   ): Promise<{ readonly jobs: readonly HandedJob[]; readonly ahead: number }> {
     const path = `/workers/${workerId}/jobs`;
-    const asking = { method: 'POST', path, query: { wait, max } } as const;
+    const request = { method: 'POST', path, query: { wait, max } } as const;
     const seconds = wait + ANSWER_WITHIN;
-    const { data, headers } = await this.#call<{ jobs: HandedJob[] }>(asking, { seconds, signal });
+    const { data, headers } = await this.#call<{ jobs: HandedJob[] }>(request, { seconds, signal });
     return { jobs: data.jobs, ahead: aheadOf(headers.get('date')) };
   }
 
@@ -89,42 +90,42 @@ export class JobService {
     { job_id, lease }: Pick<HandedJob, 'job_id' | 'lease'>,
     report: { readonly progress?: number | undefined; readonly log?: readonly LogLine[] },
   ): Promise<{ readonly cancel_requested: boolean }> {
-    const asking = {
+    const request = {
       method: 'POST',
       path: `/jobs/${job_id}/heartbeat`,
       body: { lease, ...report },
     } as const;
-    return (await this.#call<{ cancel_requested: boolean }>(asking)).data;
+    return (await this.#call<{ cancel_requested: boolean }>(request)).data;
   }
 
-  /** @returns an outcome for each, in their order */
+  /** @returns an outcome for each job, in their order */
   async answer(workerId: string, results: readonly JobAnswer[]): Promise<readonly AnswerOutcome[]> {
-    const asking = {
+    const request = {
       method: 'POST',
       path: `/workers/${workerId}/results`,
       body: { results },
     } as const;
-    return (await this.#call<{ results: AnswerOutcome[] }>(asking)).data.results;
+    return (await this.#call<{ results: AnswerOutcome[] }>(request)).data.results;
   }
 
-  /** From now on the worker gets no more jobs; a poll that waits is answered. */
+  /** Stops giving jobs to the worker. The service answers a waiting poll. */
   async drain(workerId: string): Promise<void> {
     await this.#call({ method: 'DELETE', path: `/workers/${workerId}` }, { seconds: 5 });
   }
 
-  /** Each call has its own signal: those that last would keep something of each. */
+  /** Each call has its own signal, because a long-lived signal would keep a reference to each call. */
   async #call<T>(
-    asking: Asking,
+    request: ApiRequest,
     { seconds = ANSWER_WITHIN, signal }: { seconds?: number; signal?: AbortSignal } = {},
   ) {
     const stop = new AbortController();
-    const giveUp = (): void => stop.abort(new Error(`no answer within ${seconds} s`));
+    const giveUp = (): void => stop.abort(new Error(`no response within ${seconds} s`));
     const leave = (): void => stop.abort(signal?.reason);
     const timer = setTimeout(giveUp, seconds * 1000);
     signal?.addEventListener('abort', leave, { once: true });
     if (signal?.aborted === true) leave();
     try {
-      return await this.#connection.call<T>({ ...asking, signal: stop.signal });
+      return await this.#connection.call<T>({ ...request, signal: stop.signal });
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', leave);
@@ -132,17 +133,17 @@ export class JobService {
   }
 }
 
-/** Whether the service says that the job is not, or no longer, this worker's. */
+/** Whether the service says that the job does not, or no longer, belong to this worker. */
 export function isRefusal(error: unknown): error is ApiError {
   return error instanceof ApiError && (error.status === 404 || error.status === 409);
 }
 
-/** Whether the request itself is at fault, so that repeating it is in vain. */
+/** Whether the request itself is at fault, so repeating it is useless. */
 export function isInvalid(error: unknown): error is ApiError {
   return error instanceof ApiError && [400, 413, 415, 422].includes(error.status);
 }
 
-/** The header counts whole seconds, so that small differences mean nothing. Milliseconds. */
+/** Differences below this many milliseconds mean nothing, because the header counts whole seconds. */
 const MEANINGLESS = 2_000;
 
 function aheadOf(date: string | null): number {

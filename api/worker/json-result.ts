@@ -1,18 +1,18 @@
 import { PermanentError } from './tool-errors.ts';
 
-/** The service takes no larger requests. Leaves some room for the other fields. Bytes. */
+/** The largest result in bytes: the service's limit of a request, minus some room for the other fields. */
 export const MAX_RESULT_BYTES = 1_000_000;
 
 const encoder = new TextEncoder();
 
-/** Bytes of a value as JSON. */
+/** The size in bytes of a value as JSON. */
 export function bytesOf(value: unknown): number {
   return encoder.encode(JSON.stringify(value)).length;
 }
 
 /**
- * The result of a tool as plain JSON, as it is now: a later change of the object does not change the result. A tool that
- * returns nothing has the result null.
+ * The result of a tool as a plain JSON copy, which later changes of the object do not affect. If a tool returns
+ * nothing, the result is null.
  * @throws PermanentError for anything that JSON would change or leave out
  */
 export function jsonResult(tool: string, value: unknown): unknown {
@@ -27,7 +27,7 @@ export function jsonResult(tool: string, value: unknown): unknown {
   if (length <= MAX_RESULT_BYTES) return JSON.parse(text) as unknown;
   const most = `at most ${MAX_RESULT_BYTES} bytes of JSON`;
   throw new PermanentError(
-    `${tool}: the result must have ${most}, got ${length}; store it elsewhere and return where`,
+    `${tool}: the result must have ${most}, got ${length}; store it elsewhere and return its address`,
   );
 }
 

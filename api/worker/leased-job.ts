@@ -8,10 +8,10 @@ import {
   type LogLine,
 } from './job-service.ts';
 import type { LeaseTimes } from './registration.ts';
-import { JobInterrupted, messageOf } from './tool-errors.ts';
+import { JobInterruptedError, messageOf } from './tool-errors.ts';
 import type { WorkerLog } from './worker-log.ts';
 
-/** A job, as a tool sees it. Its functions can be used without it: `const { log } = job`. */
+/** A job, as a tool sees it. Its functions can be detached: `const { log } = job`. */
 export interface Job {
   readonly id: string;
   readonly runId: string;
@@ -21,35 +21,35 @@ export interface Job {
   readonly tool: string;
   /** The same for all tries of the step and for all workers that get it. */
   readonly idempotencyKey: string;
-  /** Which try of the step it is, from 1. A lost worker does not count as a try. */
+  /** The number of this try of the step, from 1. A lost worker does not count as a try. */
   readonly attempt: number;
-  /** When the try fails, by the step's `timeout_seconds`; on this machine's clock. */
+  /** When the try times out, by the step's `timeout_seconds` and this machine's clock. */
   readonly deadline: Date;
   /** W3C trace context of the run, if it is traced. */
   readonly traceparent: string | null;
-  /** Aborts once the job should stop; its reason is a {@link JobInterrupted}. */
+  /** Aborts once the job should stop; its reason is a {@link JobInterruptedError}. */
   readonly signal: AbortSignal;
   /** Adds a line to the run's log, readable at once. The service keeps 50 lines of a step. Level: `info`. */
   readonly log: (message: string, level?: LogLevel) => void;
-  /** Says how much is done: 0 to 1. @throws RangeError */
+  /** Reports the progress, from 0 to 1. @throws RangeError */
   readonly progress: (fraction: number) => void;
 }
 
-/** Lines and progress of so many milliseconds go out together. */
-const LINGER = 100;
-/** Lines of a heartbeat. */
+/** Lines and progress are sent together, once in this many milliseconds. */
+const BATCH_DELAY_MS = 100;
+/** The most lines in a heartbeat. */
 const MAX_LINES = 100;
-/** Unsent lines of a job. The service keeps fewer. */
+/** The most unsent lines of a job. The service keeps fewer. */
 const MAX_UNSENT = 1_000;
-/** The longest timer of JavaScript. Milliseconds. */
+/** The longest timer in JavaScript. Milliseconds. */
 const MAX_TIMER = 2 ** 31 - 1;
 
-/** Where a job is. `lapsed`: no heartbeat was answered for the length of a lease. */
+/** The state of a job. `lapsed`: no heartbeat was answered for the length of a lease. */
 export type Holding = 'held' | 'lapsed' | 'refused' | 'canceled' | 'left';
 
-/** A job that this worker has, which it keeps by heartbeats. */
+/** A job that this worker has and keeps by sending heartbeats. */
 export class LeasedJob {
-  /** For the tool. */
+  /** The job, as passed to the tool. */
   readonly job: Job;
   readonly handed: HandedJob;
   readonly #service: JobService;
@@ -63,11 +63,11 @@ export class LeasedJob {
   /** When the timer fires, on the steady clock. */
   #due = Infinity;
   #isBeating = false;
-  /** The last heartbeat was not answered. */
+  /** Whether the last heartbeat got no response. */
   #isFailing = false;
   #lines: LogLine[] = [];
   #progress: number | undefined;
-  /** When the last answered heartbeat was sent. */
+  /** When the last heartbeat that got a response was sent. */
   #keptAt = performance.now();
   #told: (() => void)[] = [];
 
@@ -97,7 +97,7 @@ export class LeasedJob {
       attempt: handed.attempt,
       deadline,
       traceparent: handed.traceparent,
-      // Made on first use, as it costs more than the rest of a short job.
+      // Made on first use, because it costs more than the rest of a short job.
       get signal() {
         return abort.signal;
       },
@@ -112,7 +112,7 @@ export class LeasedJob {
     return this.#holding;
   }
 
-  /** What identifies the job in the worker's log. */
+  /** The fields that identify the job in the worker's log. */
   get fields(): Readonly<Record<string, unknown>> {
     const { job_id: job, run_id: run, step, tool } = this.handed;
     return { job, run, step, tool };
@@ -127,7 +127,7 @@ export class LeasedJob {
     }
   }
 
-  /** Ends the heartbeats. The job is over for this worker. */
+  /** Ends the heartbeats, because the job is over for this worker. */
   release(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#deadline);
@@ -135,21 +135,21 @@ export class LeasedJob {
     for (const tell of this.#told.splice(0)) tell();
   }
 
-  /** Leaves the job to another worker, which gets it once the lease is over. */
+  /** Leaves the job to another worker. That worker gets the job once the lease has expired. */
   abandon(): void {
-    this.#end('left', new JobInterrupted('worker_stopped', 'the worker stopped'));
+    this.#end('left', new JobInterruptedError('worker_stopped', 'the worker stopped'));
   }
 
   #abortAt(left: number): NodeJS.Timeout | undefined {
     if (left > MAX_TIMER) return undefined;
     const timeOut = (): void => {
       const message = 'the step has timed out (timeout_seconds)';
-      this.#abort.abort(new JobInterrupted('deadline', message));
+      this.#abort.abort(new JobInterruptedError('deadline', message));
     };
     return setTimeout(timeOut, left);
   }
 
-  #end(holding: Exclude<Holding, 'held'>, reason: JobInterrupted): void {
+  #end(holding: Exclude<Holding, 'held'>, reason: JobInterruptedError): void {
     if (this.#holding !== 'held') return;
     this.#holding = holding;
     this.release();
@@ -163,7 +163,7 @@ export class LeasedJob {
   #addLine(message: string, level: LogLevel): void {
     if (this.#holding !== 'held' || this.#lines.length >= MAX_UNSENT) return;
     this.#lines.push({ level, message: String(message), at: new Date().toISOString() });
-    this.#soon(LINGER);
+    this.#soon(BATCH_DELAY_MS);
   }
 
   #setProgress(fraction: number): void {
@@ -171,15 +171,15 @@ export class LeasedJob {
       throw new RangeError(`progress must be a number from 0 to 1, got ${fraction}`);
     }
     this.#progress = fraction;
-    this.#soon(LINGER);
+    this.#soon(BATCH_DELAY_MS);
   }
 
-  /** As {@link #schedule}, except after a failure: then the next try is soon enough. */
+  /** Like {@link #schedule}, but does nothing after a failure, because the next try then comes soon enough. */
   #soon(after: number): void {
     if (!this.#isFailing) this.#schedule(after);
   }
 
-  /** Sends a heartbeat after so many milliseconds, unless one is due before. */
+  /** Sends a heartbeat after a number of milliseconds, unless one is due earlier. */
   #schedule(after: number): void {
     const due = performance.now() + after;
     if (this.#holding !== 'held' || this.#isBeating || this.#due <= due) return;
@@ -204,14 +204,14 @@ export class LeasedJob {
       this.#isFailing = false;
       this.#sent(log, progress);
       if (cancel_requested) {
-        this.#end('canceled', new JobInterrupted('canceled', 'the job is no longer wanted'));
+        this.#end('canceled', new JobInterruptedError('canceled', 'the job is no longer wanted'));
       }
     } catch (error) {
       next = this.#failed(error);
       if (isInvalid(error)) this.#sent(log, progress);
     }
     this.#isBeating = false;
-    this.#schedule(this.#hasNews() && !this.#isFailing ? LINGER : next);
+    this.#schedule(this.#hasNews() && !this.#isFailing ? BATCH_DELAY_MS : next);
     for (const tell of this.#told.splice(0)) tell();
   }
 
@@ -225,7 +225,10 @@ export class LeasedJob {
     const fields = { ...this.fields, error: messageOf(error) };
     if (isRefusal(error)) {
       this.#log('warn', 'lost a job: its lease is over', fields);
-      this.#end('refused', new JobInterrupted('lease_lost', `the lease is over: ${error.message}`));
+      this.#end(
+        'refused',
+        new JobInterruptedError('lease_lost', `the lease is over: ${error.message}`),
+      );
       return 0;
     }
     if (isInvalid(error)) {
@@ -238,7 +241,7 @@ export class LeasedJob {
     if (left > 0) return Math.min(after, left);
     this.#log('warn', 'lost a job: could not keep its lease', fields);
     const silence = 'no heartbeat was answered for the length of the lease';
-    this.#end('lapsed', new JobInterrupted('lease_lost', silence));
+    this.#end('lapsed', new JobInterruptedError('lease_lost', silence));
     return 0;
   }
 }

@@ -10,7 +10,7 @@ export interface LeaseTimes {
   readonly beat: number;
 }
 
-/** The worker as the service knows it. */
+/** The registration of a worker with the service. */
 export class Registration {
   readonly #service: JobService;
   readonly #offer: Offer;
@@ -44,7 +44,10 @@ export class Registration {
     return { length: lease_seconds * 1000, beat: heartbeat_seconds * 1000 };
   }
 
-  /** Registers, once the service is available. Gives up when the worker stops. @throws ApiError for a refusal */
+  /**
+   * Registers once the service is available. Gives up when the worker stops.
+   * @throws ApiError if the service rejects it
+   */
   async begin(): Promise<void> {
     const backOff = new BackOff();
     while (!this.#stopping.aborted) {
@@ -61,13 +64,13 @@ export class Registration {
     }
   }
 
-  /** Registers again, unless that was done since the worker had this id. @throws ApiError; what `fetch` throws */
+  /** Registers again, unless the worker has received another id since. @throws ApiError; what `fetch` throws */
   async again(workerId: string | null): Promise<void> {
     if (this.id !== workerId) return;
     await this.#register();
   }
 
-  /** Calls at the same time share a request. */
+  /** Concurrent calls share a request. */
   #register(): Promise<void> {
     this.#registering ??= this.#send().finally(() => (this.#registering = null));
     return this.#registering;
@@ -81,7 +84,7 @@ export class Registration {
   }
 }
 
-/** Whether registering again would be refused again. */
+/** Whether another registration would be rejected again. */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.status >= 400 && error.status < 500 && ![408, 425, 429].includes(error.status);

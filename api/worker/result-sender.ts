@@ -8,25 +8,26 @@ import type { Registration } from './registration.ts';
 import { messageOf } from './tool-errors.ts';
 import type { WorkerLog } from './worker-log.ts';
 
-/** Results of so many milliseconds go out together. */
-const LINGER = 2;
-/** Results of a request. */
+/** Results that arrive within this many milliseconds are sent together. */
+const BATCH_DELAY_MS = 2;
+/** The most results in a request. */
 const MAX_RESULTS = 100;
-/** Requests at a time. */
+/** The most requests at a time. */
 const MAX_REQUESTS = 4;
 
 /** How a job ended, without its ids. */
 export type Ending =
-  { readonly result: unknown } | { readonly error: string; readonly retryable: boolean };
+  | { readonly result: unknown }
+  | { readonly error: string; readonly retryable: boolean };
 
 interface Unsent {
   readonly job: LeasedJob;
   readonly ending: Ending;
-  /** As JSON. */
+  /** The size of the result as JSON. */
   readonly bytes: number;
-  /** It was sent before, and may have been taken. */
+  /** Whether it was sent before, so that it may have been accepted. */
   readonly wasSent: boolean;
-  /** It goes in a request of its own. */
+  /** Whether it must be sent in a separate request. */
   readonly isAlone: boolean;
 }
 
@@ -34,7 +35,7 @@ export interface SenderParts {
   readonly service: JobService;
   readonly log: WorkerLog;
   readonly registration: Registration;
-  /** A result is no longer kept. */
+  /** Called when a result is no longer kept. */
   readonly onSettled: () => void;
 }
 
@@ -45,10 +46,10 @@ export class ResultSender {
   readonly #failures: FailureLines;
   #queue: Unsent[] = [];
   #requests = 0;
-  /** Kept results: in the queue or on their way. */
+  /** The number of results in the queue or being sent. */
   #size = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** The next request after a failure, on the steady clock. */
+  /** The earliest next request after a failure, on the steady clock. */
   #notBefore = 0;
 
   constructor(parts: SenderParts) {
@@ -64,10 +65,10 @@ export class ResultSender {
     this.#size += 1;
     const bytes = bytesOf(ending) + 300;
     this.#queue.push({ job, ending, bytes, wasSent: false, isAlone: false });
-    this.#schedule(this.#queue.length < MAX_RESULTS ? LINGER : 0);
+    this.#schedule(this.#queue.length < MAX_RESULTS ? BATCH_DELAY_MS : 0);
   }
 
-  /** Drops everything that is not on its way. */
+  /** Drops all results that are not being sent. */
   stop(): void {
     clearTimeout(this.#timer);
     for (const { job } of this.#queue.splice(0)) this.#drop(job, 'the worker stopped');
@@ -90,12 +91,12 @@ export class ResultSender {
         this.#requests -= 1;
         if (this.#queue.length > 0) this.#schedule(0);
       });
-      // After a failure, one request finds out whether the service is back.
+      // After a failure, a single request checks whether the service is available again.
       if (!this.#backOff.isFresh) return;
     }
   }
 
-  /** Without those whose leases are over: the service would reject them. */
+  /** Leaves out results whose leases are over, which the service would reject. */
   #nextBatch(): readonly Unsent[] {
     const batch: Unsent[] = [];
     let bytes = 0;
@@ -137,7 +138,7 @@ export class ResultSender {
     this.#queue.unshift(...batch.map((each) => ({ ...each, wasSent: true })));
   }
 
-  /** One result may spoil a request for the others. */
+  /** A single result may cause the rejection of the whole request. */
   #invalid(batch: readonly Unsent[], error: Error): void {
     const [first, ...others] = batch;
     if (first === undefined) return;
@@ -150,7 +151,7 @@ export class ResultSender {
     }
   }
 
-  /** The service no longer knows this worker. Its jobs are still its own. */
+  /** The service no longer knows this worker, but the worker still has its jobs. */
   async #unknown(batch: readonly Unsent[], workerId: string): Promise<void> {
     try {
       await this.#parts.registration.again(workerId);
@@ -166,7 +167,7 @@ export class ResultSender {
       return;
     }
     const known = wasSent && outcome?.status === 409;
-    const why = outcome?.message ?? 'it had no answer';
+    const why = outcome?.message ?? 'it got no response';
     this.#drop(job, known ? `${why} (an earlier request may have delivered it)` : why);
   }
 
@@ -183,7 +184,7 @@ export class ResultSender {
   }
 }
 
-/** A lease that lapsed may still be good, as far as the service knows; one request finds out. */
+/** A lapsed lease may still be valid for the service. One request will tell. */
 function isWanted({ job: { holding }, wasSent }: Unsent): boolean {
   return holding === 'held' || (holding === 'lapsed' && !wasSent);
 }

@@ -1,6 +1,6 @@
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
-/** Calls a function at the first SIGTERM or SIGINT; the next one ends the process, as without this. */
+/** Calls a function at the first SIGTERM or SIGINT. The next signal ends the process, as it does by default. */
 export class ShutdownSignals {
   readonly #onSignal: (signal: NodeJS.Signals) => Promise<void>;
 

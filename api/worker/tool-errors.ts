@@ -1,31 +1,31 @@
 import { inspect } from 'node:util';
 
-/** Thrown by a tool whose failure another try may heal. Every error except {@link PermanentError} counts as such. */
+/** Thrown by a tool if a retry may succeed. Every error except {@link PermanentError} is treated like this. */
 export class RetryableError extends Error {
   override readonly name = 'RetryableError';
 }
 
-/** Thrown by a tool whose failure no other try can heal, such as an address that does not exist. */
+/** Thrown by a tool if no retry can succeed, for example because an address does not exist. */
 export class PermanentError extends Error {
   override readonly name = 'PermanentError';
 }
 
 /** Why a job should stop: the `reason` of its signal. */
-export class JobInterrupted extends Error {
-  override readonly name = 'JobInterrupted';
+export class JobInterruptedError extends Error {
+  override readonly name = 'JobInterruptedError';
   /**
    * `canceled`: the job is no longer wanted. `lease_lost`: another worker may have it. `deadline`: its step has timed
    * out. `worker_stopped`: this worker stopped before the job ended.
    */
   readonly why: 'canceled' | 'lease_lost' | 'deadline' | 'worker_stopped';
 
-  constructor(why: JobInterrupted['why'], message: string) {
+  constructor(why: JobInterruptedError['why'], message: string) {
     super(message);
     this.why = why;
   }
 }
 
-/** What a tool threw, as the service records it. */
+/** The error that a tool threw, in the form that the service records. */
 export function failureOf(thrown: unknown): {
   readonly error: string;
   readonly retryable: boolean;
@@ -33,7 +33,7 @@ export function failureOf(thrown: unknown): {
   return { error: messageOf(thrown), retryable: !(thrown instanceof PermanentError) };
 }
 
-/** The message of an error with those of its causes: `fetch failed` alone does not say why. */
+/** The message of an error with those of its causes, because `fetch failed` alone does not say why. */
 export function messageOf(thrown: unknown): string {
   const messages: string[] = [];
   const seen = new Set<unknown>();

@@ -1,13 +1,13 @@
 import type { LogLevel } from './job-service.ts';
 
-/** Receives what a worker has to say about itself. */
+/** Receives a worker's log messages. */
 export type WorkerLog = (
   level: LogLevel,
   message: string,
   fields: Readonly<Record<string, unknown>>,
 ) => void;
 
-/** A line of JSON on standard error for each message, except those of the level `debug`. */
+/** Writes a line of JSON to standard error for each message, except at level `debug`. */
 export const logToStderr: WorkerLog = (level, message, fields) => {
   if (level === 'debug') return;
   const line = { time: new Date().toISOString(), level, message, ...fields };

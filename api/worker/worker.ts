@@ -12,22 +12,25 @@ import { failureOf, messageOf } from './tool-errors.ts';
 import { logToStderr, type WorkerLog } from './worker-log.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
-export { JobInterrupted, PermanentError, RetryableError } from './tool-errors.ts';
+export { JobInterruptedError, PermanentError, RetryableError } from './tool-errors.ts';
 export type { Job } from './leased-job.ts';
 export type { LogLevel } from './job-service.ts';
 export type { WorkerLog } from './worker-log.ts';
 export type { Tool, WorkerOptions } from './worker-options.ts';
 
-/** Seconds that a poll waits for a job. */
+/** For how many seconds a poll waits for a job. */
 const POLL_SECONDS = 30;
-/** Jobs of a poll. */
+/** The most jobs per poll. */
 const MAX_JOBS = 100;
-/** No further jobs are taken while so many results wait to be sent. */
+/** No further jobs are taken while this many results wait to be sent. */
 const MAX_UNSENT = 1_000;
-/** An empty answer before so many milliseconds did not wait for jobs: asking again at once would go on without end. */
-const TOO_EARLY = 1_000;
-/** How long an answer to the last poll may take after the service was told that no more jobs are wanted. Milliseconds. */
-const LAST_POLL = 2_000;
+/**
+ * The service should have waited at least this many milliseconds before an empty response. After a faster one, the next
+ * poll is delayed to avoid a busy loop.
+ */
+const MIN_POLL_MS = 1_000;
+/** How long the response to the last poll may take after the worker was drained. Milliseconds. */
+const LAST_POLL_TIMEOUT_MS = 2_000;
 
 /** Asks the service for jobs of its tools, does them, and reports their results. */
 export class Worker {
@@ -43,17 +46,17 @@ export class Worker {
   readonly #jobs = new Set<LeasedJob>();
   /** Aborts when no more jobs are wanted. */
   readonly #stopping = new AbortController();
-  /** Aborts when a running poll is given up too. */
+  /** Aborts when even a running poll is abandoned. */
   readonly #polling = new AbortController();
   readonly #signals: ShutdownSignals;
   #resolveStopped: () => void = () => {};
   #work: Promise<void> | null = null;
   #stop: Promise<void> | null = null;
-  /** The service gives it no more jobs. */
+  /** Whether the service gives it no more jobs. */
   #isDrained = false;
-  /** Tools that run. */
+  /** The number of running tools. */
   #running = 0;
-  /** Wakes what waits for a slot or for the last job. */
+  /** Wakes the code that waits for a slot or for the last job. */
   #wake: (() => void)[] = [];
 
   constructor(options: WorkerOptions) {
@@ -86,12 +89,12 @@ export class Worker {
   }
 
   /**
-   * Registers the worker and begins to take jobs. Waits for a service that is unavailable.
-   * @throws ApiError when the service refuses the credentials, the tools or the other options
+   * Registers the worker and starts to take jobs. Waits while the service is unavailable.
+   * @throws ApiError if the service rejects the credentials, the tools or other options
    */
   async start(): Promise<void> {
     if (this.#work !== null || this.#stop !== null) {
-      throw new Error('a worker is started once; create another one');
+      throw new Error('a worker can only be started once; create another one');
     }
     if (this.#options.handleSignals === true) this.#signals.listen();
     const begun = this.#registration.begin();
@@ -108,8 +111,8 @@ export class Worker {
   }
 
   /**
-   * Takes no more jobs, waits for the running ones and their results, and then forgets the rest: another worker gets
-   * those once their leases are over. Every call returns the same promise, which never rejects.
+   * Takes no more jobs, waits for the running ones and their results, and then abandons the others. Other workers get
+   * those once the leases are over. Every call returns the same promise, which never rejects.
    */
   stop(): Promise<void> {
     this.#stop ??= this.#shutDown();
@@ -129,7 +132,7 @@ export class Worker {
         const { jobs, ahead } = await this.#service.poll(id ?? '', asked);
         this.#failures.worked();
         for (const job of jobs) this.#take(job, ahead);
-        if (jobs.length > 0 || performance.now() - began > TOO_EARLY) backOff.reset();
+        if (jobs.length > 0 || performance.now() - began > MIN_POLL_MS) backOff.reset();
         else await pause(backOff.next(), signal);
       } catch (error) {
         if (signal.aborted) return;
@@ -209,7 +212,7 @@ export class Worker {
     const over = (): void => this.#changed();
     limit.signal.addEventListener('abort', over, { once: true });
     await this.#drain();
-    const lastPoll = setTimeout(() => this.#polling.abort(), LAST_POLL);
+    const lastPoll = setTimeout(() => this.#polling.abort(), LAST_POLL_TIMEOUT_MS);
     await this.#work;
     clearTimeout(lastPoll);
     while (this.#jobs.size + this.#results.size > 0 && !limit.signal.aborted) await this.#change();
@@ -224,7 +227,7 @@ export class Worker {
     this.#resolveStopped();
   }
 
-  /** The service answers the poll that waits, so that no job is lost on its way. */
+  /** Draining makes the service answer the waiting poll, so no job is lost in transit. */
   async #drain(): Promise<void> {
     const { id } = this;
     if (id === null || this.#isDrained) return;
@@ -261,7 +264,7 @@ function offerOf({ name, tools, labels = {} }: WorkerOptions, slots: number): Of
 
 let named = 0;
 
-/** Unique among the workers that run now. */
+/** A name that is unique among the workers running now. */
 function ownName(): string {
   named += 1;
   const suffix = named === 1 ? '' : `-${named}`;

@@ -8,7 +8,7 @@ import { HashedFile } from '../archive/hashed-file.ts';
 import type { OutputStream } from '../cli/calling/cli-environment.ts';
 
 export interface RowWriter {
-  /** Resolves when there is room for more, so that a slow reader does not grow memory. */
+  /** Resolves when there is room for more, so that a slow reader cannot fill the memory. */
   write(text: string): Promise<void>;
   finish(): Promise<void>;
   /** Marks the output as incomplete. */

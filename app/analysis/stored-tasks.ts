@@ -4,7 +4,7 @@ import { taskAt } from '../../domain/tasks/task-at.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import { WeighedCache } from '../../projections/reading/weighed-cache.ts';
 
-/** Tasks at the revisions to which runs are pinned, read from the log. */
+/** Reads tasks from the log at the revisions that runs are pinned to. */
 export function storedTasks(store: EventStore): ParamsSource['pinnedTasks'] {
   const known = new WeighedCache<LiveTask>({ entries: 10_000, weight: 32 * 1024 * 1024 });
   return {

@@ -1,8 +1,8 @@
 /** Why an archive operation failed; the message says what to do about it. */
 export class ArchiveError extends Error {
   /**
-   * `absent`: there is no such log; `invalid`: a wrong option; `refused`: the target has other content; `damaged`: the
-   * archive is.
+   * `absent`: there is no such log. `invalid`: a wrong option. `refused`: the target has other content. `damaged`: the
+   * archive is damaged.
    */
   readonly kind: 'absent' | 'invalid' | 'refused' | 'damaged' | 'failed';
 

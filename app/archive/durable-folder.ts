@@ -13,10 +13,10 @@ const ours = new Set<string>();
 
 /**
  * Creates a folder that exists completely or not at all: it is filled under another name, synced and renamed. Removes
- * what a killed process left of it.
+ * unfinished folders that killed processes left.
  *
  * @param fill writes synced files into the folder it is given
- * @throws ArchiveError `refused` if the path exists; what `fill` throws
+ * @throws ArchiveError `refused` if the path exists; the errors of `fill`
  */
 export async function createFolderAtomically<T>(
   path: string,
@@ -44,8 +44,8 @@ export async function createFolderAtomically<T>(
 }
 
 /**
- * Makes an unfinished folder of this call alone and removes those that killed processes left. Returns its path, for
- * {@link removeUnfinished}.
+ * Creates an unfinished folder for this call alone, and removes unfinished folders that killed processes left. Returns
+ * its path, for {@link removeUnfinished}.
  */
 export function makeUnfinished(parent: string, name: string): string {
   removeLeftovers(parent, name);
@@ -72,7 +72,7 @@ export const isUnfinished = (entry: string, name: string): boolean =>
  */
 export const STAGING = '.restoring';
 
-/** The folder of a running or interrupted restore; undefined for none, and if the directory cannot be read. */
+/** The folder of a running or interrupted restore; undefined if there is none or the directory cannot be read. */
 export function unfinishedRestore(directory: string): string | undefined {
   try {
     return readdirSync(directory).find((name) => isUnfinished(name, STAGING));

@@ -13,11 +13,11 @@ import { withTransfer } from './open-transfer.ts';
 const STAGING = '.backing-up';
 
 /**
- * Backs up as {@link makeBackup}, and encrypts every file. Until then, they are in the data directory, which has their
- * secrets anyway: the target never has anything unencrypted. That needs space for a copy of the log there.
+ * Makes a backup as {@link makeBackup} does, and encrypts every file. The unencrypted files are in the data directory,
+ * which holds the same secrets; the target never holds them. The data directory needs space for a copy of the log.
  *
  * @param recipients public keys of age
- * @throws ArchiveError `invalid` for a recipient that is none; else as {@link makeBackup}
+ * @throws ArchiveError `invalid` for an invalid recipient; otherwise as {@link makeBackup}
  */
 export async function makeEncryptedBackup(
   order: ArchiveOrder,
@@ -26,7 +26,7 @@ export async function makeEncryptedBackup(
   const { place, target, progress } = order;
   const encrypter = new FileEncrypter(recipients);
   if (existsSync(target)) throw new ArchiveError('refused', `${target} already exists`);
-  // Before the folder is made: a mistyped one must not become a data directory.
+  // The log is checked before the folder is made, so that a mistyped path does not become a data directory.
   await withTransfer(place, false, async () => {});
   const { dataDirectory } = place;
   const blocking = fileBlockingFolder(dataDirectory);
@@ -47,7 +47,7 @@ export async function makeEncryptedBackup(
       for (const { name, bytes } of files) {
         const encrypted = join(folder, name + ENCRYPTED);
         await encrypter.encrypt(join(plain, name), encrypted, progress.signal);
-        // So that no more space is taken than for one copy on a shared disk.
+        // Each file is removed at once, so that one copy's space suffices if both folders are on one disk.
         rmSync(join(plain, name));
         done += bytes;
         progress.move(done / total);

@@ -1,2 +1,2 @@
-/** The end of an encrypted file's name. */
+/** The suffix of an encrypted file's name. */
 export const ENCRYPTED = '.age';

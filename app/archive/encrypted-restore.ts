@@ -16,12 +16,12 @@ import {
 } from './restore.ts';
 
 /**
- * Restores an encrypted backup as {@link restore}. It is decrypted into the data directory first, and nothing of it is used
- * before all of it has been verified.
+ * Restores an encrypted backup as {@link restore}. It is first decrypted into the data directory. Nothing of it is used
+ * until all of it has been verified.
  *
  * @param identity file with secret keys of age
- * @throws ArchiveError `invalid` for a file without keys, `failed` if no key fits, `damaged` for a file that is incomplete
- *   or was altered; else as {@link restore}
+ * @throws ArchiveError `invalid` for a file without keys, `failed` if no key fits, `damaged` for a file that is
+ *   incomplete or was altered; else as {@link restore}
  */
 export async function restoreEncrypted<T>(
   order: RestoreOrder,
@@ -33,12 +33,12 @@ export async function restoreEncrypted<T>(
   const decrypter = new FileDecrypter(identity);
   const manifestFile = encryptedManifest(archive);
   if (!existsSync(manifestFile)) {
-    // Names what the folder is instead.
+    // Throws an error that says what the folder is.
     readManifest(archive);
     throw new ArchiveError('invalid', `${archive} is not encrypted; restore it without --identity`);
   }
   progress.stage('decrypting');
-  // Before anything is created.
+  // Checked before anything is created.
   await decrypter.check(manifestFile);
   if (place.eventStoreUrl === undefined) rejectBlockedFolder(dataDirectory);
   const isNew = !existsSync(dataDirectory);
@@ -67,7 +67,7 @@ async function decryptInto(
   await decrypt('manifest.json');
   const manifest = readManifest(plain);
   for (const { file } of manifest.keys) await decrypt(file);
-  // Before the log, which may be large.
+  // The target is checked before the log is decrypted, because the log may be large.
   if (place.eventStoreUrl === undefined) rejectUsedFolder(place.dataDirectory, plain, manifest);
   for (const file of largeFilesOf(manifest)) await decrypt(file);
 }

@@ -6,15 +6,15 @@ import { Decrypter, Encrypter } from 'age-encryption';
 import { ArchiveError } from './archive-error.ts';
 import { syncFile } from './durable-folder.ts';
 
-/** Bytes of a read. */
+/** Bytes per read. */
 const CHUNK_SIZE = 256 * 1024;
 
-/** How the library says that a file was encrypted for others; it has no class for that. */
+/** The library's message for a file that was encrypted for others. It has no error class for this. */
 const NO_MATCH = "no identity matched any of the file's recipients";
 
 /**
- * Encrypts files for recipients, in the format of age (https://age-encryption.org/v1). Whoever has the identity of one of
- * them can decrypt them, this process can't.
+ * Encrypts files for recipients, in the format of age (https://age-encryption.org/v1). Anyone with the identity of one
+ * recipient can decrypt them; this process cannot.
  */
 export class FileEncrypter {
   readonly #encrypter = new Encrypter();
@@ -65,14 +65,14 @@ export class FileDecrypter {
         this.#decrypter.addIdentity(line);
       } catch {
         // Neither the line nor the cause is shown, as they are secret.
-        const fault = `${file} has a line that is no identity (the ${index + 1}. of its keys)`;
+        const fault = `key ${index + 1} of ${file} is not an identity`;
         throw new ArchiveError('invalid', `${fault}; ${wanted}`);
       }
     });
   }
 
   /**
-   * Decrypts a file into a new, synced one. What was written is to be deleted if this fails, because it is a part only.
+   * Decrypts a file into a new, synced one. If this fails, the caller must delete the partial file.
    * @throws ArchiveError `failed` if no identity fits, `damaged` for a file that is incomplete or was altered
    */
   async decrypt(from: string, to: string, signal: AbortSignal): Promise<void> {
@@ -98,10 +98,10 @@ export class FileDecrypter {
     } catch (error) {
       if (!(error instanceof Error) || error.name === 'AbortError') throw error;
       if (error.message === NO_MATCH) {
-        const what = `${file} is encrypted for others: no key in ${this.#file} opens it`;
+        const what = `${file} is encrypted for others: no key in ${this.#file} decrypts it`;
         throw new ArchiveError('failed', what, error);
       }
-      // Errors of the file system say what to do.
+      // File system errors already name the remedy.
       if ('code' in error && typeof error.code === 'string' && /^E[A-Z]+$/.test(error.code)) {
         throw error;
       }
@@ -111,7 +111,7 @@ export class FileDecrypter {
   }
 }
 
-/** Opened first, so that a missing file is reported where it is awaited. */
+/** Opened here, so that the caller's `await` throws if the file is missing. */
 async function webStreamOf(path: string) {
   const file = await open(path);
   return Readable.toWeb(file.createReadStream({ highWaterMark: CHUNK_SIZE }));

@@ -7,7 +7,7 @@ import { HashedFile } from './hashed-file.ts';
 import type { EventsManifest } from './manifest.ts';
 import type { ArchiveProgress } from './progress.ts';
 
-/** What a manifest says about the events. */
+/** The facts about the events in a manifest. */
 type Exported = Pick<
   EventsManifest,
   'log' | 'truncations' | 'content_sha256' | 'events' | 'first_position' | 'last_position'
@@ -15,7 +15,7 @@ type Exported = Pick<
 
 /**
  * Writes all events of a log into a folder, a line each, in order. Events about imports into this log are left out,
- * because they are not true of another.
+ * because they are not true of another log.
  *
  * @throws ArchiveError `refused` for a log with an interrupted import; EventStoreError `UNAVAILABLE`; the file system's
  *   errors; the signal's reason

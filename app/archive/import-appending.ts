@@ -10,9 +10,9 @@ const MAX_CHARACTERS = 128 * 1024;
 const MAX_APPENDS_IN_DOUBT = 50;
 
 /**
- * Prefixes of streams that no view reads together with those of another id; their events can change places. Streams of
- * one id (`task-<id>`, `fires-<id>`) keep their order, and so do a fire and its run. Events of all other streams concern
- * several ids and keep their place among all.
+ * Prefixes of streams that no view reads together with streams of another id, so their events can change places.
+ * Streams of one id (`task-<id>`, `fires-<id>`) keep their order, and so do a fire and its run. Events of all other
+ * streams concern several ids and keep their place among all.
  */
 const INDEPENDENT_PREFIXES = [
   ...['run-', 'task-', 'fires-', 'session-', 'webhook-', 'idem-', 'key-', 'refusals-', 'reads-'],
@@ -27,7 +27,7 @@ export function appendInOrder(log: LogTransfer, events: readonly MovedEvent[]): 
 
 /**
  * Appends the events of a window, those of independent streams concurrently.
- * @throws EventStoreError the first one, when nothing is being written
+ * @throws EventStoreError the first one, once no other append is in progress
  */
 export async function appendConcurrently(
   log: LogTransfer,
@@ -75,7 +75,9 @@ export function skipConcurrently(
   });
 }
 
-/** Works on items, as many at a time as the log takes. After an error no other begins. @throws the first error */
+/**
+ * Works on items, as many at a time as the log takes. After an error, no further item begins. @throws the first error
+ */
 async function forEachConcurrently<T>(
   log: LogTransfer,
   items: IterableIterator<T>,
@@ -96,7 +98,7 @@ async function forEachConcurrently<T>(
   for (const each of ended) if (each.status === 'rejected') throw each.reason;
 }
 
-/** Appends in order. A stream whose start is truncated begins at its first revision. */
+/** Appends in order. A stream whose start is truncated starts at its first remaining revision. */
 async function appendAll(log: LogTransfer, appends: readonly RawAppend[]): Promise<void> {
   let size = appends.length;
   for (let done = 0; done < appends.length;) {

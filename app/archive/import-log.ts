@@ -15,9 +15,9 @@ import type { ArchiveProgress } from './progress.ts';
 export interface Imported {
   /** Events of the archive in the log. */
   readonly events: number;
-  /** Those of them that were present before. */
+  /** Events of the archive that were in the log before. */
   readonly found: number;
-  /** Events of the archive that their streams had truncated. */
+  /** Truncated events of the archive, which were left out. */
   readonly left: number;
   /** Hash of the imported events, as in the manifest. */
   readonly content_sha256: string;
@@ -38,8 +38,8 @@ export interface ImportOptions {
 /**
  * Imports an archive's events with their revisions into a log that is empty or has the first of them, as an interrupted
  * import leaves it. An engine that takes appends one by one gets many concurrently, unless the order of all is to be
- * kept. Then events change places within a window, but not those of one stream, task or run, nor those that concern
- * several.
+ * kept. Concurrent appends change the order of events within a window, except of events of one stream, task or run, and
+ * of events that concern several.
  *
  * @throws ArchiveError `refused` if the log has other events; `damaged`
  */
@@ -95,7 +95,7 @@ export async function importEvents(
   };
 }
 
-/** The events of an archive that their streams have not truncated. */
+/** The events of an archive without the truncated ones. */
 async function* eventsOf(
   folder: string,
   manifest: EventsManifest,

@@ -31,7 +31,7 @@ export async function* windowsOf(
   if (window.length > 0) yield window;
 }
 
-/** From the metadata, without parsing them, because every event is read here; 0 if they do not say. */
+/** The time in the metadata; 0 if there is none. Every event is read here, so the metadata is not parsed. */
 function occurredAt({ metadata }: MovedEvent): number {
   const [, at = ''] = /"occurredAt":"([^"]*)"/.exec(metadata) ?? [];
   const instant = Date.parse(at);
@@ -50,7 +50,7 @@ export interface Compared {
  * Compares a log with an archive, window by window, until the log ends. The caller continues with the later windows.
  *
  * @param inOrder whether the events of a window must be in the archive's order; otherwise each must be at its revision
- * @param onWindow receives the number of events found; what it throws ends the comparison
+ * @param onWindow receives the number of events found; an error that it throws ends the comparison
  * @throws ArchiveError `refused` if the log has another event
  */
 export async function compareWithLog(

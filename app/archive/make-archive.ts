@@ -20,7 +20,7 @@ import {
 import { withTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
 
-/** What to archive, and where. */
+/** The log to archive, and the target. */
 export interface ArchiveOrder {
   readonly place: LogPlace;
   /** The folder to create. */
@@ -61,7 +61,9 @@ export async function makeBackup(order: ArchiveOrder): Promise<Manifest> {
     rejectUnfinishedImport(lastEventTypeOf(folder, streams.imports()));
     removeCompanions(file);
     const manifest: CopyManifest = {
-      ...{ ...begun, kind: 'copy', engine: 'embedded' },
+      ...begun,
+      kind: 'copy',
+      engine: 'embedded',
       events: copied.events,
       first_position: copied.first,
       last_position: copied.last,

@@ -59,7 +59,13 @@ export type CopyManifest = Extract<Manifest, { kind: 'copy' }>;
 export type EventsManifest = Extract<Manifest, { kind: 'events' }>;
 export type FileOfArchive = Static<typeof ArchivedFile>;
 
-const isManifest = new Ajv({ strict: false }).compile<Manifest>(ManifestSchema);
+// See the codec of the events for the options.
+const isManifest = new Ajv({
+  strict: false,
+  meta: false,
+  validateSchema: false,
+  code: { optimize: false },
+}).compile<Manifest>(ManifestSchema);
 
 /** Writes and syncs the manifest. */
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {

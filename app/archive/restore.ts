@@ -31,7 +31,7 @@ import { checkFile, readManifest, type EventsManifest, type Manifest } from './m
 import { withTransfer, type LogPlace } from './open-transfer.ts';
 import type { ArchiveProgress } from './progress.ts';
 
-/** The order of a restore or import. */
+/** The archive to restore or import, and the target. */
 export interface RestoreOrder {
   readonly place: LogPlace;
   /** The folder of the archive. */
@@ -47,7 +47,7 @@ export interface Restored<T> {
   readonly manifest: Manifest;
   /** The hold that the service starts with. */
   readonly hold: HoldOrder;
-  /** What `inspect` returned. */
+  /** The result of `inspect`. */
   readonly found: T;
 }
 
@@ -56,8 +56,8 @@ export interface Restored<T> {
  * on it, so that an operator determines what happens to the backlog.
  *
  * Once the log is in place, this process must not open it. SQLite shares the index of the WAL (`-shm`) between all
- * connections of a process to one file, and closed ones stay until their statements are collected. Beside a service that
- * has started meanwhile, it would read an older state and could truncate the service's WAL.
+ * connections of a process to one file, and closed ones stay until their statements are collected. If a service has
+ * started in the meantime, this would read an older state and could truncate the service's WAL.
  *
  * @param inspect reads the restored log before it is in place
  * @throws ArchiveError `refused` if the target is not empty, `damaged` for an incomplete backup
@@ -218,7 +218,7 @@ export function rejectBlockedFolder(directory: string): void {
   throw new ArchiveError('refused', `${directory} can't be made: ${why}`);
 }
 
-/** @throws ArchiveError `refused` if the folder has more than an earlier attempt left */
+/** @throws ArchiveError `refused` if the folder holds anything but the remains of an earlier attempt */
 export function rejectUsedFolder(directory: string, archive: string, { keys }: Manifest): void {
   rejectBlockedFolder(directory);
   if (!existsSync(directory)) return;

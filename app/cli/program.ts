@@ -44,7 +44,7 @@ export class CommandLine {
       .option('--json', "print the service's response as JSON")
       .option('--no-color', 'print without colours (also: NO_COLOR)')
       .option('--reason <text>', 'record this reason in the events of the change')
-      .option('--namespace <name>', 'for admins: list, show or create in this namespace only')
+      .option('--namespace <name>', 'for admins: limit the command to this namespace')
       .exitOverride()
       .showHelpAfterError('(use --help for usage)')
       .configureOutput({

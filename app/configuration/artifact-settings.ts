@@ -21,15 +21,18 @@ export const artifactVariables = [
   'SVC_ARTIFACTS_S3_SECRET',
 ] as const;
 
-/** Where large results go. */
+/** Where large results are stored. */
 export interface ArtifactSettings {
-  /** `SVC_ARTIFACTS_MAX_BYTES`: the largest artifact; larger results are cut. 0: all are. 16 MiB. */
+  /**
+   * `SVC_ARTIFACTS_MAX_BYTES`: the size of the largest artifact. Larger results are cut; with 0, every large result is.
+   * Default: 16 MiB.
+   */
   readonly maxBytes: number;
-  /** `SVC_ARTIFACTS_S3_…`: a bucket. None: files in the data directory. */
+  /** `SVC_ARTIFACTS_S3_…`: a bucket. Default: files in the data directory. */
   readonly s3: S3Settings | undefined;
 }
 
-/** Together with its copy as an object, a result takes several times its size of memory. */
+/** A result and its copy as an object take several times its size in memory. */
 const MAX_BYTES = 256 * 1024 * 1024;
 const DEFAULT_BYTES = 16 * 1024 * 1024;
 

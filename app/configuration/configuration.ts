@@ -87,7 +87,7 @@ export interface Configuration {
   readonly rateLimitWindowSeconds: number;
   /** `SVC_LEASE_SECONDS`: how long a silent worker or scheduler counts as alive, 1 to 3,600 s. 30 s. */
   readonly leaseSeconds: number;
-  /** `SVC_JOB_LEASE_SECONDS`: how long a silent worker of yours keeps its jobs, 2 to 3,600 s. 30 s. */
+  /** `SVC_JOB_LEASE_SECONDS`: how long a silent external worker keeps its jobs, 2 to 3,600 s. 30 s. */
   readonly jobLeaseSeconds: number;
   /** `SVC_JOB_HEARTBEAT_SECONDS`: how often workers are asked to report; less than the lease. 10 s. */
   readonly jobHeartbeatSeconds: number;
@@ -97,7 +97,7 @@ export interface Configuration {
   readonly refreshTokenSeconds: number;
   /** `SVC_PAGE_SESSION_SECONDS`: how long a session of the page lasts, 1 minute to 30 days. 12 hours. */
   readonly pageSessionSeconds: number;
-  /** `SVC_OIDC_…`: how people sign in with OpenID Connect; null: they can't. */
+  /** `SVC_OIDC_…`: how people sign in with OpenID Connect. null: they cannot sign in that way. */
   readonly people: PeopleSettings | null;
   /** `SVC_ADMIN_ID`: the first agent's id, a UUID in lower case. A new one. */
   readonly adminId: string | undefined;
@@ -131,7 +131,7 @@ export interface Configuration {
   readonly webhookKey: string | undefined;
   /** `SVC_SECRETS_…`, `SVC_SECRET_…` and `SVC_VAULT_…`: where secrets come from. The log and the environment. */
   readonly secrets: SecretSettings;
-  /** `SVC_ARTIFACTS_…`: where results over 256 KiB go, and which are too large. The data directory; 16 MiB. */
+  /** `SVC_ARTIFACTS_…`: where results over 256 KiB are stored, and their largest size. The data directory; 16 MiB. */
   readonly artifacts: ArtifactSettings;
   /** `SVC_RETAIN_RUNS_DAYS`: retention of ended runs, 1 to 36,500 days; 0 is permanent. 0. */
   readonly retainRunsDays: number;
@@ -225,7 +225,7 @@ export function readConfiguration(env: Environment): Configuration {
       ...(eventStoreUrl !== undefined && secrets.keys === undefined
         ? [
             'SVC_EVENT_STORE_URL is set without SVC_SECRETS_KEY: ' +
-              'other machines cannot open the secrets that are set on this one',
+              'other machines cannot decrypt secrets that are set on this one',
           ]
         : []),
       ...(eventStoreUrl !== undefined && readModelUrl === undefined

@@ -50,8 +50,8 @@ export function extensionGrants(env: Environment): Grants | undefined {
 const PACKAGE_NAME = /^(@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 
 /**
- * `SVC_EXT_PLUGINS`: npm packages whose plugins may be loaded, separated by commas, or `*`. If it is not set: all, but
- * none in production.
+ * `SVC_EXT_PLUGINS`: npm packages whose plugins may be loaded, separated by commas, or `*`. If it is not set: all
+ * packages, or none in production.
  * @throws ConfigurationError for other content
  */
 export function allowedPlugins(env: Environment, production: boolean): AllowedPlugins {
@@ -62,7 +62,7 @@ export function allowedPlugins(env: Environment, production: boolean): AllowedPl
   const names = splitList(text);
   const bad = names.find((name) => !PACKAGE_NAME.test(name));
   if (bad === undefined && names.length > 0) return names;
-  const allowed = 'names of npm packages by commas, or * alone for all';
+  const allowed = 'names of npm packages separated by commas, or * alone for all';
   throw new ConfigurationError(variable, `names ${quoted(bad ?? text)}; it must be ${allowed}`);
 }
 

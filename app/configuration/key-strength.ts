@@ -1,12 +1,12 @@
-/** How a person gets a good key. */
+/** How to create a good key. */
 export const KEY_REMEDY = 'create one with openssl rand -base64 32';
 
-/** A random key of 32 bytes has about 30, even of decimal digits. */
+/** A random key of 32 bytes has about 30 different groups, even if it consists of decimal digits. */
 const MIN_GROUPS = 16;
 
 const MIN_DISTINCT = 6;
 
-/** What examples, defaults and keyboards suggest as keys. */
+/** Words from examples, defaults and keyboard rows that people use as keys. */
 const commonWords = [
   ...['changeit', 'changethis', 'changeme', 'change', 'replaceme', 'replace', 'placeholder'],
   ...['password', 'passphrase', 'passwort', 'secret', 'private', 'signing', 'token', 'tokens'],
@@ -33,8 +33,8 @@ const commonWords = [
 ].sort((one, other) => other.length - one.length);
 
 /**
- * Why a key is obviously weak, for a message after its name; null if it is not. It finds repetitions, runs and common
- * words. It cannot prove that a key is random.
+ * Why a key is obviously weak, as the rest of a sentence about it; null if it is not. It finds repetitions, runs and
+ * common words. It cannot prove that a key is random.
  */
 export function keyWeakness(key: string): string | null {
   const bytes = Buffer.from(key, 'utf8');

@@ -22,12 +22,12 @@ export const peopleVariables = [
   'SVC_OIDC_AUDIENCE',
 ] as const;
 
-/** Without a secret of its own, an agent of a person would be anybody's. */
+/** With this setting, anybody could act as the agent of a person, because that agent has no secret. */
 const SECRETLESS = 'SVC_ALLOW_SECRETLESS';
 
 /**
  * How people sign in with OpenID Connect; null without `SVC_OIDC_ISSUER`.
- * @throws ConfigurationError for settings that are missing or invalid, or that would let others in
+ * @throws ConfigurationError for settings that are missing, invalid or insecure
  */
 export function peopleConfiguration(env: Environment, production: boolean): PeopleSettings | null {
   const issuer = issuerOf(env, production);
@@ -45,7 +45,8 @@ export function peopleConfiguration(env: Environment, production: boolean): Peop
     throw new ConfigurationError(variable, `is not set; with SVC_OIDC_ISSUER it must be ${what}`);
   };
   if (production && webAddress(env, 'SVC_PUBLIC_URL')?.startsWith('https://') !== true) {
-    const problem = 'must be the https address of the page; the identity provider leads back to it';
+    const problem =
+      'must be the https address of the page, to which the identity provider redirects';
     throw new ConfigurationError('SVC_PUBLIC_URL', problem);
   }
   if (settingOf(env, SECRETLESS) === 'true') {
@@ -64,7 +65,7 @@ export function peopleConfiguration(env: Environment, production: boolean): Peop
   };
 }
 
-/** As written: tokens name their issuer exactly so, with or without a final slash. */
+/** The issuer as written, because tokens must contain exactly this string, including any final slash. */
 function issuerOf(env: Environment, production: boolean): string | null {
   const variable = 'SVC_OIDC_ISSUER';
   const text = settingOf(env, variable);
@@ -74,7 +75,7 @@ function issuerOf(env: Environment, production: boolean): string | null {
   if (url !== null && !/[?#@\s]/.test(text) && (url.protocol === 'https:' || isPlain)) return text;
   const allowed = production
     ? 'an https address'
-    : 'an https address, or an http one of this machine for tests';
+    : 'an https address, or for tests an http address of this machine';
   const fault = `is ${quoted(text)}; it must be ${allowed}, such as https://login.example`;
   throw new ConfigurationError(variable, fault);
 }
@@ -94,11 +95,11 @@ function audienceOf(env: Environment, clientId: string): string | undefined {
   const audience = settingOf(env, variable);
   if (audience !== clientId) return audience;
   const fault =
-    'is the id of the client; it must be an audience of its own, as ID tokens have that one';
+    'is the id of the client; it must be a different audience, because ID tokens name the client';
   throw new ConfigurationError(variable, fault);
 }
 
-/** What `SVC_OIDC_CLAIMS` must be. */
+/** The required content of `SVC_OIDC_CLAIMS`. */
 const WANTED =
   'a JSON list of rules such as [{"claim":"groups","is":"operators","scopes":["runs:read"]}]';
 
@@ -123,9 +124,9 @@ const SCOPE = /^[a-z0-9_:.*-]{1,100}$/;
 function ruleIn(rule: unknown, at: number): ClaimRule {
   const wrong = (fault: string): ConfigurationError =>
     badRules(`a list whose rule ${at + 1} is invalid: ${fault}`);
-  if (!isJsonObject(rule)) throw wrong('it is no object');
+  if (!isJsonObject(rule)) throw wrong('it is not an object');
   const surplus = Object.keys(rule).find((field) => !ruleFields.includes(field));
-  if (surplus !== undefined) throw wrong(`${quoted(surplus)} is no field of a rule`);
+  if (surplus !== undefined) throw wrong(`${quoted(surplus)} is not a field of a rule`);
   const { claim: given, is, scopes, namespace } = rule;
   const claim = typeof given === 'string' ? [given] : given;
   if (claim !== undefined && !(isTexts(claim) && claim.length > 0)) {

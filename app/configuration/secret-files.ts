@@ -41,7 +41,7 @@ export function withSecretFiles(env: Environment): Environment {
 
 /**
  * A secret of the environment: `SVC_SECRET_NAME`, or the content of the file in `SVC_SECRET_NAME_FILE`; undefined if
- * neither is set. The file is read at each call, so that a changed secret needs no restart.
+ * neither is set. The file is read at each call, so a changed secret needs no restart.
  * @throws ConfigurationError if the file cannot be read or is empty
  */
 export function pipelineSecret(env: Environment, name: string): string | undefined {

@@ -12,7 +12,7 @@ import {
   type Environment,
 } from './setting-readers.ts';
 
-/** The variables of secrets, besides the secrets themselves. */
+/** The settings for secrets; the secrets themselves are other variables. */
 export const secretVariables = [
   'SVC_SECRETS_KEY',
   'SVC_SECRET_GRANTS',
@@ -28,12 +28,12 @@ export const secretVariables = [
 const SECRET = 'SVC_SECRET_';
 const FILE = '_FILE';
 
-/** Names that are settings, and no secrets. */
+/** Names that look like secrets but are settings. */
 const settingNames: ReadonlySet<string> = new Set(['GRANTS', 'HOSTS']);
 
 /** Where secrets come from. */
 export interface SecretSettings {
-  /** `SVC_SECRETS_KEY`: keys of 32 bytes; the first encrypts, all of them decrypt. A generated one. */
+  /** `SVC_SECRETS_KEY`: keys of 32 bytes; the first encrypts, all of them decrypt. Default: a generated key. */
   readonly keys: readonly Buffer[] | undefined;
   /** `SVC_SECRETS_DIR`: a folder with a file for each secret. None. */
   readonly directory: string | undefined;
@@ -163,7 +163,7 @@ function vaultSettings(env: Environment): VaultSettings | undefined {
   return { address, token, tokenFile, mount, path };
 }
 
-/** For installations from before secrets needed hosts, and grants in production. */
+/** Warns installations that are older than the rules for hosts and, in production, for grants. */
 function warningsAboutSecrets(
   env: Environment,
   { namespaces, hosts, grantsDefault }: SecretGrants,

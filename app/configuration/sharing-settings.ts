@@ -1,6 +1,6 @@
 import { wholeNumber, type Environment } from './setting-readers.ts';
 
-/** The variables that share the service out among agents and namespaces. */
+/** The settings that limit what one agent, namespace or address may take. */
 export const sharingVariables = [
   'SVC_SLOTS_PER_AGENT',
   'SVC_SLOTS_PER_NAMESPACE',
@@ -11,25 +11,31 @@ export const sharingVariables = [
   'SVC_UNAUTHENTICATED_CONNECTIONS',
 ] as const;
 
-/** What one agent, namespace or address may take. */
+/** Limits of what one agent, namespace or address may take. Each comment ends with the default. */
 export interface SharingSettings {
-  /** `SVC_SLOTS_PER_AGENT`: slots of a process that one agent's runs hold at most. All. */
+  /** `SVC_SLOTS_PER_AGENT`: the most slots of a process that one agent's runs may hold. All. */
   readonly slotsPerAgent: number | null;
-  /** `SVC_SLOTS_PER_NAMESPACE`: the same of a namespace. All. */
+  /** `SVC_SLOTS_PER_NAMESPACE`: the same for a namespace. All. */
   readonly slotsPerNamespace: number | null;
-  /** `SVC_WAITING_RUNS_PER_AGENT`: runs of an agent that may wait when it asks for more; 0: no limit. 100,000. */
+  /**
+   * `SVC_WAITING_RUNS_PER_AGENT`: the most waiting runs of an agent; it can request no more beyond that. 0: no limit.
+   * 100,000.
+   */
   readonly waitingRunsPerAgent: number;
-  /** `SVC_WAITING_RUNS_PER_NAMESPACE`: the same of a namespace; 0: no limit. 0. */
+  /** `SVC_WAITING_RUNS_PER_NAMESPACE`: the same for a namespace; 0: no limit. 0. */
   readonly waitingRunsPerNamespace: number;
-  /** `SVC_LIVE_STREAMS_PER_AGENT`: live streams that an agent has open in a process; 0: no limit. 1,000. */
+  /** `SVC_LIVE_STREAMS_PER_AGENT`: the most open live streams of an agent in a process; 0: no limit. 1,000. */
   readonly liveStreamsPerAgent: number;
-  /** `SVC_CONNECTIONS_PER_ADDRESS`: connections of an address to a process; 0: no limit. 1,000. */
+  /** `SVC_CONNECTIONS_PER_ADDRESS`: the most connections of an address to a process; 0: no limit. 1,000. */
   readonly connectionsPerAddress: number;
-  /** `SVC_UNAUTHENTICATED_CONNECTIONS`: connections to a process that have not shown a valid token; 0: no limit. 10,000. */
+  /**
+   * `SVC_UNAUTHENTICATED_CONNECTIONS`: the most connections to a process without a valid token so far; 0: no limit.
+   * 10,000.
+   */
   readonly unauthenticatedConnections: number;
 }
 
-/** Reads them. @throws ConfigurationError */
+/** Reads the limits. @throws ConfigurationError */
 export function sharingConfiguration(env: Environment): SharingSettings {
   const limit = (variable: string, otherwise: number): number =>
     wholeNumber(env, variable, { from: 0, to: 1_000_000_000, otherwise });

@@ -30,7 +30,7 @@ export interface TaskWithRuns extends DemoTask {
   readonly seen: readonly DemoRun[];
 }
 
-/** What happened in the demo. */
+/** The events of the demo. */
 export interface DemoOutcome {
   readonly tasks: readonly TaskWithRuns[];
   /** Id of the published event. */
@@ -74,7 +74,7 @@ export class DemoScenario {
   }
 
   /**
-   * Plays the scenario. Missing runs are no error here, but missing in the outcome.
+   * Plays the scenario. Missing runs are no error; the outcome lacks them.
    * @throws ApiError if the service rejects a request, DemoError if it is not ready in time
    */
   async play(): Promise<DemoOutcome> {
@@ -183,7 +183,7 @@ export class DemoScenario {
   }
 }
 
-/** @throws what `fetch` throws without a response */
+/** @throws the error of `fetch` without a response */
 async function isReady(client: Client): Promise<boolean> {
   try {
     await client.health.ready();

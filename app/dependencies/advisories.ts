@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 
-/** The registry's answer about known vulnerabilities. */
+/** The registry's response about known vulnerabilities. */
 export type Advisories =
   | { readonly kind: 'checked'; readonly vulnerable: readonly string[] }
   | { readonly kind: 'unavailable'; readonly reason: string };
@@ -14,7 +14,7 @@ interface AuditAnswer {
   >;
 }
 
-/** Asks npm's registry about the production tree of a project. Never rejects. */
+/** Asks npm's registry for vulnerabilities of a project's production dependencies. Never rejects. */
 export function askRegistry(project: string): Promise<Advisories> {
   const args = ['audit', '--omit=dev', '--json'];
   return new Promise((resolve) => {
@@ -28,17 +28,17 @@ export function askRegistry(project: string): Promise<Advisories> {
   });
 }
 
-/** What an output of `npm audit --json` says. */
+/** Parses the output of `npm audit --json`. */
 export function advisoriesIn(output: string): Advisories {
   let answer: AuditAnswer;
   try {
     answer = JSON.parse(output) as AuditAnswer;
   } catch {
-    return { kind: 'unavailable', reason: 'npm audit gave no answer' };
+    return { kind: 'unavailable', reason: 'npm audit returned no result' };
   }
   const { vulnerabilities, message, error } = answer;
   if (vulnerabilities === undefined) {
-    const reasons = [message, error?.summary, 'npm audit gave no answer'];
+    const reasons = [message, error?.summary, 'npm audit returned no result'];
     const isGiven = (each: unknown): each is string => typeof each === 'string' && each !== '';
     return { kind: 'unavailable', reason: reasons.filter(isGiven)[0] ?? '' };
   }

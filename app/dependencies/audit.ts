@@ -4,8 +4,8 @@ import { readDependencies } from './dependency.ts';
 import { faultsOf } from './faults.ts';
 import { reportOf } from './report.ts';
 
-// Reports the dependencies by the lock file: `npm run audit`. Fails for a licence that is unknown or not allowed, an install
-// script that is not denied, and a known vulnerability. With --offline, the registry is not asked.
+// `npm run audit`: reports the dependencies in the lock file. Fails for a licence that is unknown or not allowed, an
+// install script that is not denied, and a known vulnerability. With --offline, the registry is not asked.
 const project = join(import.meta.dirname, '../..');
 const dependencies = readDependencies(project);
 process.stdout.write(`${reportOf(dependencies)}\n`);

@@ -13,11 +13,11 @@ export interface Dependency {
   readonly isProduction: boolean;
   /** Whether package.json names it. */
   readonly isDirect: boolean;
-  /** Whether it has a script that npm would run at its installation. */
+  /** Whether it has an install script. */
   readonly hasInstallScript: boolean;
   /** Hash of its archive; null for none. */
   readonly integrity: string | null;
-  /** What its own package.json says; null if it is not installed, as for other platforms. */
+  /** Facts from its own package.json; null if it is not installed, for example because it is for another platform. */
   readonly installed: InstalledFacts | null;
 }
 
@@ -46,15 +46,15 @@ interface PackageFile {
   readonly allowScripts?: Readonly<Record<string, boolean>>;
 }
 
-/** What a project depends on. */
+/** The dependencies of a project. */
 export interface Dependencies {
   readonly all: readonly Dependency[];
-  /** Packages by name whose install scripts npm may run, or may not. */
+  /** Whether npm may run a package's install scripts, by its name. */
   readonly allowScripts: Readonly<Record<string, boolean>>;
 }
 
 /**
- * Reads the lock file of a project, and what is installed.
+ * Reads the lock file of a project and the installed packages.
  * @throws the file system's error without package.json or package-lock.json
  */
 export function readDependencies(project: string): Dependencies {

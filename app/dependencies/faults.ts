@@ -1,7 +1,7 @@
 import type { Dependencies, Dependency } from './dependency.ts';
 import { isAllowedLicence } from './licence.ts';
 
-/** Why dependencies may not be used, a line each; empty for none. */
+/** The faults of the dependencies, one line each. */
 export function faultsOf({ all, allowScripts }: Dependencies): readonly string[] {
   const faults = all.flatMap((each) => [
     ...licenceFaults(each),
@@ -33,7 +33,7 @@ function originFaults(each: Dependency): readonly string[] {
   ];
 }
 
-/** Each package with an install script must be denied by name, so that a new one is noticed. */
+/** Each package with an install script must be denied by name, so that a new script is noticed. */
 function scriptFaults(
   each: Dependency,
   allowScripts: Dependencies['allowScripts'],

@@ -2,13 +2,13 @@
 const allowed: ReadonlySet<string> = new Set([
   ...['MIT', 'MIT-0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'Zlib'],
   ...['BlueOak-1.0.0', 'CC0-1.0', 'Unlicense', 'Python-2.0', 'PSF-2.0', 'Unicode-3.0'],
-  // Covers changes to its own files alone, and they are used unchanged.
+  // Applies only to changes of its own files, which this project uses unchanged.
   'MPL-2.0',
 ]);
 
 /**
- * Whether a licence expression (SPDX, such as `(MIT OR GPL-3.0)`) permits the use: one part of an OR, all of an AND. An
- * expression that cannot be read permits nothing, and neither does an exception (WITH).
+ * Whether a licence expression (SPDX, such as `(MIT OR GPL-3.0)`) permits the use. One part of an OR suffices; an AND
+ * needs all. An expression that cannot be read permits nothing, and neither does an exception (WITH).
  */
 export function isAllowedLicence(expression: string): boolean {
   const tokens = expression.match(/[()]|[^\s()]+/g) ?? [];

@@ -1,6 +1,6 @@
 import type { Dependencies, Dependency } from './dependency.ts';
 
-/** The packages of the production tree, a line each, and a summary of all licences. For people. */
+/** A report for people: the production packages, one line each, and a summary of all licences. */
 export function reportOf({ all }: Dependencies): string {
   const production = all.filter(({ isProduction }) => isProduction);
   const width = Math.max(...production.map((each) => nameOf(each).length));

@@ -38,8 +38,8 @@ interface Examination {
 }
 
 /**
- * Checks what a service needs, and its log, and changes nothing. A check that fails is a finding and does not stop the
- * others.
+ * Checks the requirements of a service, and its log. Changes nothing. A check that fails is a finding and does not stop
+ * the others.
  */
 export async function examine(options: Examination): Promise<readonly Finding[]> {
   const { env, settings } = options;
@@ -60,7 +60,7 @@ export async function examine(options: Examination): Promise<readonly Finding[]>
   const lease = configuration === null ? DEFAULT_LEASE : configuration.leaseSeconds * 1000;
   const resting = isFolder ? filesAtRest(settings.dataDirectory) : [];
   const found = await examineStores(options, lease);
-  // A file that was closed at first, and written meanwhile, may have been read half before and half after.
+  // If a closed file was written during these reads, they may have seen it partly before and partly after the change.
   const isTouched = resting.some(
     ({ path, changedAt }) => !isDatabaseClosed(path) || changeTime(path) !== changedAt,
   );
@@ -119,7 +119,7 @@ async function checkOpenStores(
   await run('clocks', () => checkClocks(stores, now, url));
   const { configuration } = checkSettings(env);
   if (configuration !== null) {
-    await run('keys of secrets', () => checkSealedSecrets(stores, configuration));
+    await run('keys of secrets', () => checkSealedSecrets(stores, configuration, now()));
   }
   await run('tasks', async () => [await checkTasks(stores, now(), isHeld, progress.signal)]);
   if (!whole) return found;

@@ -26,7 +26,7 @@ export const fault = (check: string, found: string, advice: string): Finding => 
   return { check, verdict: 'fault', found, advice };
 };
 
-/** The finding of a check that failed: with the remedy of a server's problem, if that is the reason. */
+/** The finding of a check that failed. If a server's problem is the reason, it has that problem's remedy. */
 export function failedCheck(
   check: string,
   error: unknown,

@@ -136,7 +136,7 @@ export async function checkLog(
   return findings;
 }
 
-/** What is found in a log, as far as it was read. */
+/** The findings in the part of the log that was read. */
 interface FoundInLog {
   /** When each fire without a run was decided, by the run's stream. */
   readonly fires: Map<string, string>;
@@ -165,7 +165,7 @@ function record(
     fires.delete(stream);
     if (type !== 'RunRequested') return true;
     const { event: cause } = data as DataOf<'RunRequested'>;
-    // It is stored before the run is requested.
+    // The payload is stored before the run is requested.
     if (cause === null || cause.payload !== undefined || payloads.has(cause.id)) return true;
     withoutPayload.set(stream, cause.id);
   } else if (stream.startsWith('key-')) {
@@ -182,7 +182,7 @@ function dataOf(event: RawEvent, codec: EventCodec): unknown {
     const { data, fault } = codec.decode(event);
     return fault === undefined ? data : null;
   } catch (error) {
-    // This release cannot check events of a newer one.
+    // This release cannot check events of a newer release.
     const isNewer = error instanceof EventStoreError && error.code === 'NEWER_SCHEMA';
     if (isNewer) return JSON.parse(event.data) as unknown;
     throw error;

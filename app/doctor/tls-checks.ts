@@ -7,12 +7,12 @@ import { fault, ok, warn, wordsOf, type Finding } from './finding.ts';
 
 const DAY = 86_400_000;
 
-/** Days before its end from which a certificate should have been renewed. */
+/** A certificate should be renewed this many days before it expires. */
 const RENEWAL_DAYS = 14;
 
 const RENEW = 'renew it, and send SIGHUP to the service';
 
-/** What the service listens on, and what hides it. */
+/** The settings that decide who can reach the port. */
 type Listening = Pick<Configuration, 'tlsCertFile' | 'tlsKeyFile' | 'host' | 'trustProxy'>;
 
 /**
@@ -30,7 +30,11 @@ export function checkTls(configuration: Listening, now: Instant): readonly Findi
       if (isOnThisMachine(host) || trustProxy !== 0) return [];
       const advice = 'set SVC_TLS_CERT_FILE and SVC_TLS_KEY_FILE, or SVC_TRUST_PROXY with a proxy';
       return [
-        warn(check, `it speaks plain HTTP on ${host}: tokens can be read on the way`, advice),
+        warn(
+          check,
+          `it speaks plain HTTP on ${host}: others on the network can read tokens`,
+          advice,
+        ),
       ];
     }
     return [checkDates(new X509Certificate(files.cert), now), ...checkKeyFile(tlsKeyFile)];

@@ -29,8 +29,8 @@ export class LoopbackCore implements CorePort {
   #address: { readonly host: string; readonly port: number } | null = null;
 
   /**
-   * @param traces to make the requests part of their caller's trace
-   * @param causation knows the run or event for which the caller acts
+   * @param traces makes the requests part of their caller's trace
+   * @param causation knows the run or event on whose behalf the caller acts
    */
   constructor(clock: Clock, traces: Traces | undefined, causation: Pick<Causation, 'announce'>) {
     this.#clock = clock;

@@ -14,7 +14,7 @@ export interface DirectCall {
   readonly tool: string;
   /** The calling agent. */
   readonly actAs: string;
-  /** Of that agent. */
+  /** The namespace of that agent. */
   readonly namespace: string;
   readonly origin: RequestOrigin;
   /** Aborted when the client no longer waits. */
@@ -26,7 +26,7 @@ export class DirectCalls {
   readonly #slots: CallSlots;
   readonly #record: { note(called: ToolCalled): void };
   readonly #clock: Clock;
-  /** Set within a call. A tool that calls another tool shares its slot, or it would wait for itself. */
+  /** Set within a call. A tool that calls another tool shares its slot; otherwise it would wait for itself. */
   readonly #within = new AsyncLocalStorage<true>();
 
   constructor(options: {

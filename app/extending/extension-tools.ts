@@ -27,7 +27,7 @@ import type {
   ToolUser,
 } from '../../extensions/host/ports.ts';
 
-/** No namespace has this name, so that it has no workers. */
+/** No namespace has this name, so it has no workers. */
 const NOWHERE = '';
 
 /**
@@ -94,7 +94,7 @@ export function toolPort(
         description,
         schema,
         run: async (args, call) => {
-          // Copies, so that the extension cannot later change the pipeline or the recorded result.
+          // The extension gets copies, so it cannot change the pipeline or the recorded result later.
           const work = async (): Promise<unknown> => func(plain(args), forExtension(call));
           try {
             const { runId, origin } = call;
@@ -146,9 +146,9 @@ function plain(value: unknown): unknown {
 }
 
 /**
- * A copy of a value as JSON. Never throws.
- * @returns `problem` if it is not JSON: a cycle, nested too deep, a bigint, a function, a symbol, NaN or infinity, or it
- *   throws when it is read
+ * Copies a value as JSON. Never throws.
+ * @returns `problem` if it is not JSON: it has a cycle, a bigint, a function, a symbol, NaN or infinity, is nested too
+ *   deep, or throws when it is read
  */
 function copyOf(value: unknown): { readonly copy?: unknown; readonly problem: string | null } {
   try {
@@ -202,9 +202,7 @@ function frozen<T>(value: T): T {
   return value;
 }
 
-/**
- * Converts what a tool threw into an error that is safe to read. Keeps its `retryable`. Never throws.
- */
+/** Converts a value that a tool threw into an error that is safe to read. Keeps its `retryable`. Never throws. */
 function safeError(error: unknown): unknown {
   const shown = toReadableError(error);
   try {

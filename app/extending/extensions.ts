@@ -38,19 +38,20 @@ export async function startExtensions(options: {
   readonly indexes: LiveIndexes;
   readonly clock: Clock;
   readonly telemetry: ProcessTelemetry;
-  readonly going: Supervisor;
+  readonly supervisor: Supervisor;
   readonly tools: ToolRegistry;
   readonly member: string;
   readonly version: string;
   readonly causation: Causation;
-  /** What the quotas of namespaces are decided by. */
+  /** Decides about the quotas of namespaces. */
   readonly quotaParts: QuotaParts;
   /** Sign the tokens of extensions' agents. */
   readonly keys: Pick<TokenKeys, 'jwtKey'>;
   /** null without the role `api`. */
   readonly http: HttpPort | null;
 }): Promise<ProcessExtensions> {
-  const { configuration, stores, indexes, clock, telemetry, going, tools, causation } = options;
+  const { configuration, stores, indexes, clock, telemetry, supervisor } = options;
+  const { tools, causation } = options;
   const { store, coordination } = stores;
   const { roles, production } = configuration;
   const core = new LoopbackCore(clock, telemetry.traces, causation);
@@ -62,11 +63,11 @@ export async function startExtensions(options: {
     tokenSeconds: configuration.accessTokenSeconds,
     causation,
     quotaParts: options.quotaParts,
-    signal: going.signal,
+    signal: supervisor.signal,
   });
   const calls = new CallSlots(configuration.workerConcurrency, clock);
   const record = new ToolCalls({ store, clock, telemetry });
-  // Of direct calls, so that the runs of this process do not keep them waiting.
+  // Direct calls have their own, so that the runs of this process do not delay them.
   const evaluator = new ExpressionPool({ size: 1 });
   const direct = new DirectCalls({ slots: calls, record, clock });
   const containment = new Containment((id, what, error) => host.reportError(id, what, error));
@@ -113,14 +114,7 @@ export async function startExtensions(options: {
   const project = join(import.meta.dirname, '../..');
   // In the compiled form, the project's packages are one level up.
   await host.start([project, join(project, '..'), process.cwd()]);
-  going.supervise('loading extensions', async (started) => {
-    await host.loaded;
-    started();
-    await new Promise<void>((ended) => {
-      if (going.signal.aborted) ended();
-      going.signal.addEventListener('abort', () => ended(), { once: true });
-    });
-  });
+  supervisor.superviseOnce('loading extensions', () => host.loaded);
   return {
     host,
     core,

@@ -66,7 +66,7 @@ export function httpReference(description: JsonObject): ReadonlyMap<string, stri
   const intro = [
     '# All endpoints',
     '',
-    'Each operation with its parameters, body, responses and an example. [Conventions](../http.md) has what holds for all of them, and [errors](../errors.md) has every error.',
+    'These pages show each operation with its parameters, body, responses and an example. [Conventions](../http.md) has the rules that apply to all of them, and [errors](../errors.md) has every error.',
     '',
     generated,
     '',
@@ -138,7 +138,7 @@ function parameterLines(described: JsonObject, whole: JsonObject): readonly stri
   ];
 }
 
-/** The content of a body or a response: its media type and what is under it. */
+/** The content of a body or a response: its media type and the schema under it. */
 function contentOf(holder: JsonObject): readonly (readonly [type: string, media: JsonObject])[] {
   const content = objectAt(holder, 'content');
   return Object.keys(content).map((type) => [type, objectAt(content, type)] as const);

@@ -10,7 +10,7 @@ const code = (value: JsonValue): string =>
 export const nameOf = (reference: string): string =>
   reference.slice(reference.lastIndexOf('/') + 1);
 
-/** The value under a key of an object, as an object; an empty one where there is none. */
+/** The value under a key of an object, as an object; an empty object without a value. */
 export function objectAt(object: JsonObject, key: string): JsonObject {
   const value = object[key];
   return isJsonObject(value) ? value : {};
@@ -20,13 +20,13 @@ export function objectAt(object: JsonObject, key: string): JsonObject {
 export const listAt = (object: JsonObject, key: string): readonly JsonObject[] =>
   objectsIn(object[key]);
 
-/** The string under a key; an empty one where there is none. */
+/** The string under a key; an empty string without a value. */
 export function textAt(object: JsonObject, key: string): string {
   const value = object[key];
   return typeof value === 'string' ? value : '';
 }
 
-/** The number at a key; undefined where there is none. */
+/** The number at a key; undefined if there is none. */
 function numberAt(object: JsonObject, key: string): number | undefined {
   const value = object[key];
   return typeof value === 'number' ? value : undefined;
@@ -73,7 +73,7 @@ export function typeOf(schema: JsonObject, link: (name: string) => string): stri
 
 /**
  * One line of a list about a field or a parameter.
- * @param indent how deep the line stands in lists
+ * @param indent the depth of the line in nested lists
  */
 export function fieldLine(
   name: string,
@@ -90,7 +90,7 @@ export function fieldLine(
   return `${indent}- \`${name}\` (${traits.join('; ')})${meaning}`;
 }
 
-/** The fields of a schema as lines of a list, with those of objects within it below their own. */
+/** The fields of a schema as lines of a list. Fields of nested objects follow the object's line. */
 export function fieldLines(
   schema: JsonObject,
   link: (name: string) => string,

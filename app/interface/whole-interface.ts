@@ -24,7 +24,7 @@ export async function wholeInterface(version: string): Promise<JsonObject> {
   return describeInterface([...core, ...hostEndpoints, ...builtIn], { version, tools });
 }
 
-/** Nothing is called: only what the tools say of themselves counts. */
+/** Nothing is called: only the descriptions of the tools are used. */
 async function builtInTools(): Promise<readonly DescribedTool[]> {
   const never = () => Promise.reject(new Error('tools are only described here'));
   const actions = { publishEvent: never, runTask: never };

@@ -13,8 +13,9 @@ import { Leadership } from '../../scheduler/processes/leadership.ts';
 import type { Stores } from '../stores.ts';
 import { reportProjections } from './projector-report.ts';
 
-/** What a failure is reported as. */
+/** The messages that report failures. */
 const FAILURE = 'could not build views that the leading projector lacks; retrying';
+const NOT_CHECKED = 'could not check what the leading projector lacks; retrying';
 
 const CHECK_INTERVAL_MS = 2_000;
 
@@ -23,7 +24,7 @@ interface NewerShapesParts extends Pick<
   'projections' | 'gatherMs' | 'fillElsewhere' | 'onFill' | 'clock' | 'telemetry'
 > {
   readonly stores: Pick<Stores, 'store' | 'readModel' | 'coordination'>;
-  /** Of the lease. */
+  /** The owner of the lease. */
   readonly owner: string;
   /** Milliseconds. */
   readonly lease: number;
@@ -125,10 +126,11 @@ async function endWhenChanged(
     await clock.sleep(look, until).catch(() => {});
     try {
       const now = await findMissing(parts);
+      telemetry.failures.worked(NOT_CHECKED);
       if (now.fence !== fence || shapesOf(now.shapes) !== shapesOf(shapes)) ended.abort();
     } catch (error) {
       // The leader is unknown for now; the fences keep the two projectors apart.
-      telemetry.log.debug('could not check what the leading projector lacks', { error });
+      telemetry.failures.failed(NOT_CHECKED, error);
     }
   }
 }
@@ -145,7 +147,7 @@ async function project(
       ...parts,
       ...stores,
       projections: shapes,
-      // Above all leaders and projectors beside them so far, below all future leaders.
+      // Above the fences of all leaders and side projectors so far, and below the fences of all future leaders.
       fence: fence + own / (own + 1),
     });
     const stopListening = projector.onCheckpoint(onCheckpoint);

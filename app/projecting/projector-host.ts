@@ -16,7 +16,7 @@ import { projectNewerShapes } from './newer-shapes-projector.ts';
 import { projections } from './projections.ts';
 import type { ProjectorMessage, ProjectorThreadData } from './projector-protocol.ts';
 import { reportProjections } from './projector-report.ts';
-import { yieldWhileFilling, type Priority } from './yielding.ts';
+import { yieldWhileFilling, type Priority } from './fill-priority.ts';
 
 /** Prefix of notices of checkpoints between the processes of a machine. */
 const CHECKPOINT_NOTICE = 'view ';
@@ -41,13 +41,13 @@ export function checkpointOf(
 
 interface HostOptions {
   readonly data: ProjectorThreadData;
-  /** Those of its process, which stay open; default: it opens its own. */
+  /** The process's stores, which stay open. Default: it opens its own. */
   readonly stores?: Stores;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly send: (message: ProjectorMessage) => void;
   readonly traces?: Traces | undefined;
-  /** Of its thread; default: it has no thread of its own. */
+  /** The priority of its thread; default: it has no separate thread. */
   readonly priority?: Priority;
 }
 
@@ -107,7 +107,11 @@ async function projectWhileLeading(host: Host): Promise<void> {
     const projector = createProjector({ ...shared, gatherMs: GATHER_MS, fillElsewhere });
     const stopListening = projector.onCheckpoint(checkpointSender(host));
     const reporting = reportProjections({
-      ...{ coordination, fence, clock, telemetry, signal: ending.signal },
+      coordination,
+      fence,
+      clock,
+      telemetry,
+      signal: ending.signal,
       status: () => projector.status(),
       tell: (views) => send({ kind: 'status', leads: true, views }),
     });

@@ -18,12 +18,12 @@ export interface ProjectorThreadData {
 /** From the parent to the projector's thread. */
 export type ToProjectorThread = { readonly kind: 'stop' };
 
-/** A server cannot be used, work has met that problem, or it is over. */
+/** A server cannot be used, work failed because of that, or the server can be used again. */
 export interface ProblemMessage {
   readonly kind: 'problem';
   readonly change: 'unusable' | 'met' | 'usable';
   readonly problem: PlainProblem;
-  /** The one of which it takes the place. */
+  /** The problem that this one replaces. */
   readonly former?: PlainProblem | undefined;
 }
 
@@ -36,9 +36,18 @@ export interface PlainProblem {
   readonly remedy: string;
 }
 
+/** Whether work succeeded that the whole process does, such as sending traces. */
+export interface WorkMessage {
+  readonly kind: 'work';
+  readonly work: string;
+  /** Why it failed; null after a success. */
+  readonly error: string | null;
+}
+
 /** From the projector to its process. */
 export type ProjectorMessage =
   | ProblemMessage
+  | WorkMessage
   | { readonly kind: 'checkpoints'; readonly views: readonly (readonly [string, Position])[] }
   | {
       readonly kind: 'status';

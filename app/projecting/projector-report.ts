@@ -7,6 +7,9 @@ import {
 import type { ProjectionStatus } from '../../projections/projector/projection-status.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 
+/** The message that reports a failure. */
+const FAILURE = 'could not report the status of the views; retrying';
+
 const INTERVAL_MS = 1000;
 /** While a view is being opened, which is short. */
 const INTERVAL_WHILE_OPENING_MS = 100;
@@ -38,9 +41,10 @@ export async function reportProjections(parts: {
     const report: ProjectionReport = { at: toIso(clock.now()), fence, views };
     try {
       await coordination.remember(name, JSON.stringify(report), fence);
+      telemetry.failures.worked(FAILURE);
     } catch (error) {
       // Readers fall back on the stores.
-      telemetry.log.debug('could not report the status of the views', { error });
+      telemetry.failures.failed(FAILURE, error);
     }
     const isOpening = views.some(({ state }) => state === 'opening');
     const rest = isOpening ? Math.min(every, INTERVAL_WHILE_OPENING_MS) : every;

@@ -3,7 +3,12 @@ import { createLog } from '../../observability/create-log.ts';
 import { SystemClock } from '../clock.ts';
 import { openTraces } from '../watching/traces.ts';
 import { runProjector } from './projector-host.ts';
-import type { ProjectorThreadData, ToProjectorThread } from './projector-protocol.ts';
+import { failuresOfProcess } from './projector-failures.ts';
+import type {
+  ProjectorMessage,
+  ProjectorThreadData,
+  ToProjectorThread,
+} from './projector-protocol.ts';
 import { threadPriority } from './thread-priority.ts';
 
 /**
@@ -13,8 +18,8 @@ import { threadPriority } from './thread-priority.ts';
 const NICENESS_WHILE_BUILDING = 2;
 
 /**
- * The projector in a thread of its own, with stores of its own. Folding and writing the embedded views never waits for
- * requests and runs, nor they for it.
+ * The projector in its own thread, with its own stores. The work on the embedded views never waits for requests and
+ * runs, and they never wait for it.
  */
 const port = parentPort;
 if (port === null) throw new Error('the projector thread needs a parent');
@@ -22,7 +27,10 @@ if (port === null) throw new Error('the projector thread needs a parent');
 const data = workerData as ProjectorThreadData;
 
 const log = createLog({ level: data.settings.logLevel, fields: { part: 'projector' } });
-const opened = await openTraces(data.settings.traces, { version: data.version, log });
+
+const send = (message: ProjectorMessage): void => port.postMessage(message);
+const failures = failuresOfProcess(log, send);
+const opened = await openTraces(data.settings.traces, { version: data.version, log, failures });
 
 const stop = new AbortController();
 port.on('message', (message: ToProjectorThread) => {
@@ -33,7 +41,7 @@ await runProjector({
   data,
   clock: new SystemClock(),
   signal: stop.signal,
-  send: (message) => port.postMessage(message),
+  send,
   traces: opened.traces,
   priority: threadPriority(NICENESS_WHILE_BUILDING, log),
 });

@@ -5,7 +5,7 @@ import type { PositionWaiter } from '../../projections/reading/position-waiter.t
 import { startThread } from '../../stores/sqlite/start-thread.ts';
 import type { Stores } from '../stores.ts';
 import type { LeadingViews } from '../watching/leading-views.ts';
-import { reportProblem } from './projector-failures.ts';
+import { reportProblem, reportWork } from './projector-failures.ts';
 import { runProjector } from './projector-host.ts';
 import type {
   ProjectorThreadData,
@@ -18,7 +18,7 @@ export interface RunningProjector {
 }
 
 /**
- * The heap of the projector's thread, in MiB, taken as needed. Folding creates many short-lived objects: a larger young
+ * The limit of the heap of the projector's thread, in MiB. Folding creates many short-lived objects: a larger young
  * generation copies fewer of them, but beyond this size cache misses cost more.
  */
 export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 48 } as const;
@@ -26,10 +26,16 @@ export const PROJECTOR_HEAP = { maxYoungGenerationSizeMb: 48 } as const;
 /** Milliseconds after which another projector replaces a dead one. */
 const LEASE_MS = 3000;
 
+/** The message that reports a crash. */
+const CRASHED = 'the projector crashed; restarting';
+
 /** Milliseconds before a crashed projector is restarted. */
 const RESTART_DELAY_MS = 1000;
 
-/** What a projector needs of the settings, as a message to its thread. */
+/** A projector that has run this long works again. Longer than the lease that it needs to lead. Milliseconds. */
+const STABLE_AFTER_MS = 10_000;
+
+/** The settings that a projector needs, as a message to its thread. */
 export function projectorData(
   configuration: ProjectorThreadData['settings'],
   identity: Pick<ProjectorThreadData, 'version' | 'owner'>,
@@ -45,7 +51,7 @@ export function projectorData(
  */
 export function startProjector(options: {
   readonly data: ProjectorThreadData;
-  /** Used, and left open, if it has no thread of its own: a process reads the log once. */
+  /** Used if it has no separate thread, because a process reads the log only once. They stay open. */
   readonly stores: Stores;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -70,6 +76,9 @@ export function startProjector(options: {
       case 'observe':
         telemetry.observe(message.name, message.value, message.labels);
         break;
+      case 'work':
+        reportWork(telemetry.failures, message);
+        break;
       case 'problem':
         reportProblem(telemetry.failures, 'could not build views', message);
         break;
@@ -81,11 +90,13 @@ export function startProjector(options: {
       : runProjector({ data, stores, clock, signal: stop.signal, send, traces: telemetry.traces });
   const running = (async () => {
     while (!stop.signal.aborted) {
+      const stable = (): void => telemetry.failures.worked(CRASHED);
+      const forget = clock.after(STABLE_AFTER_MS, stable, { background: true });
       try {
-        await runOnce();
+        await runOnce().finally(forget);
       } catch (error) {
         if (stop.signal.aborted) throw error;
-        telemetry.failures.failed('the projector crashed; restarting', error);
+        telemetry.failures.failed(CRASHED, error);
         await clock.sleep(RESTART_DELAY_MS, stop.signal).catch(() => {});
       }
     }

@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import type { Log } from '../../observability/telemetry.ts';
-import type { Priority } from './yielding.ts';
+import type { Priority } from './fill-priority.ts';
 
 /**
  * The priority of the calling thread. Only on Linux, where each thread has a niceness; elsewhere nothing happens.

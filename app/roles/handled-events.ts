@@ -5,7 +5,7 @@ import { LogCheckpoint } from '../../scheduler/processes/log-checkpoint.ts';
 import { EVENTS_MATCHED_CHECKPOINT } from '../../scheduler/waits/event-matching.ts';
 
 /**
- * Up to where published events may be truncated: the runs that they trigger were requested, and the steps that wait for
+ * The position up to which published events may be truncated: their runs were requested, and the steps that wait for
  * them were resumed.
  * @throws CoordinationError; EventStoreError `UNAVAILABLE`
  */

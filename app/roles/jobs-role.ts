@@ -10,20 +10,20 @@ import type { Stores } from '../stores.ts';
 import type { LiveIndexes } from './live-indexes.ts';
 import type { Supervisor } from './supervisor.ts';
 
-/** What the parts of a process share. */
+/** The shared parts with which a process gives jobs to workers. */
 export interface SharedParts {
   readonly stores: Stores;
   readonly indexes: LiveIndexes;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly going: Supervisor;
+  readonly supervisor: Supervisor;
   readonly hold: Hold;
   readonly secrets: SecretAccess;
 }
 
 /**
- * Creates the part of the HTTP interface that gives jobs to workers. A process that executes no runs itself follows
- * them from the first request of a worker on.
+ * Creates the part of the HTTP interface that gives jobs to workers. A process that executes no runs itself starts to
+ * follow runs at the first request of a worker.
  */
 export function createJobs(
   options: SharedParts & {
@@ -33,21 +33,18 @@ export function createJobs(
     readonly queue: RunQueue | undefined;
   },
 ): Jobs {
-  const { stores, indexes, configuration, clock, telemetry, going, hold, secrets } = options;
+  const { stores, indexes, configuration, clock, telemetry, supervisor, hold, secrets } = options;
   const { artifacts } = options;
   const { store, readModel, coordination } = stores;
   const { pinnedTasks: tasks, workers: directory, owners } = indexes;
   const queue = options.queue ?? new RunQueue(store, readModel, clock, telemetry, false);
   const begin = (): void => {
     if (options.queue !== undefined) return;
-    going.supervise('following jobs', (started) => queue.follow(going.signal, started));
+    supervisor.supervise('following jobs', (started) => queue.follow(supervisor.signal, started));
   };
   const { jobLeaseSeconds: leaseSeconds } = configuration;
   const { values } = secrets;
   const parts = { store, coordination, queue, tasks, directory, clock, telemetry, hold };
   const { weightOf } = indexes.quotas;
-  return new Jobs({
-    ...{ ...parts, leaseSeconds, artifacts, owners, begin, weightOf },
-    secrets: values,
-  });
+  return new Jobs({ ...parts, leaseSeconds, artifacts, owners, begin, weightOf, secrets: values });
 }

@@ -33,28 +33,28 @@ export interface LiveIndexes {
   readonly workers: WorkerDirectory;
 }
 
-/** Starts following the log. `going.notRunning` lists what is not ready yet. */
+/** Starts following the log. `supervisor.notRunning` lists the parts that are not ready yet. */
 export function followIndexes(
   store: EventStore,
   readModel: ReadModel,
-  going: Supervisor,
+  supervisor: Supervisor,
   quotas: LiveQuotas,
 ): LiveIndexes {
-  const agents = new LiveStreams(store, 'agent-', agentFold);
+  const agents = new LiveStreams(store, 'agent-', agentFold, { keepsMissing: true });
   const sessions = new LiveStreams(store, 'session-', sessionFold);
   const apiKeys = new LiveStreams(store, 'apikey-', apiKeyFold);
   const tasks = new LiveStreams(store, 'task-', taskFold);
   const owners = new LiveOwners(agents);
   const topics = new TopicIndex(store, readModel, (owner) => owners.isStopped(owner));
   const workers = new WorkerDirectory(store, readModel);
-  const { signal } = going;
-  going.supervise('following agents', (started) => agents.follow(signal, started));
-  going.supervise('following sessions', (started) => sessions.follow(signal, started));
-  going.supervise('following API keys', (started) => apiKeys.follow(signal, started));
-  going.supervise('following tasks', (started) => tasks.follow(signal, started));
-  going.supervise('following topics', (started) => topics.follow(signal, started));
-  going.supervise('following quotas', (started) => quotas.follow(signal, started));
-  going.supervise('following workers', (started) => workers.follow(signal, started));
+  const { signal } = supervisor;
+  supervisor.supervise('following agents', (started) => agents.follow(signal, started));
+  supervisor.supervise('following sessions', (started) => sessions.follow(signal, started));
+  supervisor.supervise('following API keys', (started) => apiKeys.follow(signal, started));
+  supervisor.supervise('following tasks', (started) => tasks.follow(signal, started));
+  supervisor.supervise('following topics', (started) => topics.follow(signal, started));
+  supervisor.supervise('following quotas', (started) => quotas.follow(signal, started));
+  supervisor.supervise('following workers', (started) => workers.follow(signal, started));
   const pinnedTasks = new PinnedTasks(store, tasks);
   const eventPayloads = new EventPayloads(store);
   const live = { agents, owners, sessions, apiKeys, tasks, topics, quotas, workers };

@@ -27,18 +27,18 @@ export function pipelineRunner(options: {
   /** Holds the results that a retry starts with. */
   readonly store: EventStore;
   readonly tools: Pick<ToolRegistry, 'of'>;
-  /** Has the payloads of events. Default: they are read from the store. */
+  /** Provides the payloads of events. Default: they are read from the store. */
   readonly eventPayloads?: Pick<EventPayloads, 'whole'> | undefined;
-  /** Resolves once `tools` has what other processes had registered by now. Default: at once. */
+  /** Resolves once `tools` has everything that other processes had registered before the call. Default: at once. */
   readonly refreshTools?: () => Promise<void>;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly secrets: Pick<SecretAccess, 'values' | 'open'>;
-  /** Evaluates costly expressions. Default: they are evaluated at once. */
+  /** Evaluates costly expressions. Default: they are evaluated in this thread. */
   readonly evaluator?: ExpressionEvaluator | undefined;
-  /** Where large results go. Default: nowhere, they are cut. */
+  /** Stores large results. Default: they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
-  /** Whose runs may go on. Default: everybody's. */
+  /** Decides whose runs may continue. Default: everybody's. */
   readonly owners?: Owners | undefined;
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: (token: string) => string;
@@ -115,7 +115,7 @@ export function pipelineRunner(options: {
       if (known.request.prior_results === null) return executeAfter(endsOf(known.steps));
       return copyPriorResults(store, known, pipeline, record, stop.signal).then(executeAfter);
     };
-    // Its worker may have registered the tool through another process just now.
+    // A worker may just have registered the tool through another process.
     const isReady = refreshTools === undefined || hasAllTools(pipeline.steps, tools);
     return isReady ? begin() : refreshTools().then(begin);
   };
@@ -135,14 +135,16 @@ function secretsOf(
   return { masked, open: (name, step) => secrets.open(name, { ...user, step }) };
 }
 
-/** An attempt cannot begin while its secrets are unknown: it could not mask them. */
+/** An attempt cannot start while its secrets are unknown, as it could not mask them. */
 function withoutSecrets(error: unknown): PipelineOutcome {
   if (!(error instanceof SecretError)) throw error;
   const { message, retryable } = error;
   return { kind: 'failed', error: message, step: null, retryable, steps: [], output: {} };
 }
 
-/** An event task may have defaults that do not satisfy its schema, as runs by hand may be given the rest. */
+/**
+ * The defaults of an event task may be incomplete, because a manual run can provide the rest. A run of an event cannot.
+ */
 function defaultsFault(definition: TaskDefinition): string | null {
   const [first] = defaultParamsIssues(definition, false);
   return first === undefined ? null : `${first.field}: ${first.issue}`;

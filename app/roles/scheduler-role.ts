@@ -57,7 +57,7 @@ export interface SchedulerRoleOptions {
   readonly indexes: LiveIndexes;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly going: Supervisor;
+  readonly supervisor: Supervisor;
   readonly hold: Hold;
   /** Name of this process. */
   readonly member: string;
@@ -65,7 +65,7 @@ export interface SchedulerRoleOptions {
   readonly lease: number;
   readonly limits: RetentionLimits;
   readonly secrets: Pick<SecretAccess, 'open'>;
-  /** Given if this process has a worker. */
+  /** Set if this process has a worker. */
   readonly burst: Pick<SchedulerParts, 'early' | 'onPrepare'>;
   readonly webhooks: {
     /** The secret of an agent, by its version. */
@@ -78,7 +78,7 @@ export interface SchedulerRoleOptions {
 
 /** Starts the role that turns due tasks into runs. */
 export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole {
-  const { stores, clock, telemetry, going, hold, member, lease, limits } = options;
+  const { stores, clock, telemetry, supervisor, hold, member, lease, limits } = options;
   const { store, readModel, coordination } = stores;
   const { pinnedTasks: tasks, owners, agents } = options.indexes;
   const shared = { store, readModel, coordination, clock, telemetry, tasks, hold, name: member };
@@ -92,18 +92,18 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
   hold.onChange(() => scheduler.holdChanged());
   const backfills = new Backfills(led);
   const audit = createSchedulerAudit({ ...led, requester, source: member, lease });
-  const { signal } = going;
-  going.superviseStarted('leading the scheduler', () => leadership.run(signal));
-  going.supervise('following due tasks', (started) =>
+  const { signal } = supervisor;
+  supervisor.superviseStarted('leading the scheduler', () => leadership.run(signal));
+  supervisor.supervise('following due tasks', (started) =>
     index.follow(signal, () => {
       scheduler.start();
       started();
     }),
   );
-  going.superviseStarted('requesting runs', () => requester.follow(signal));
-  going.supervise('running backfills', (started) => backfills.follow(signal, started));
+  supervisor.superviseStarted('requesting runs', () => requester.follow(signal));
+  supervisor.supervise('running backfills', (started) => backfills.follow(signal, started));
   let webhooks: Webhooks | null = null;
-  going.superviseStarted('sending webhooks', async () => {
+  supervisor.superviseStarted('sending webhooks', async () => {
     const { secretOf, ...sending } = options.webhooks;
     const sender = new WebhookSender({ clock, ...sending });
     try {
@@ -115,13 +115,13 @@ export function startSchedulerRole(options: SchedulerRoleOptions): SchedulerRole
   });
   if (Object.values(limits).some((limit) => limit !== null)) {
     const retention = new Retention({ ...led, limits, artifacts: options.artifacts.store });
-    going.superviseStarted('removing old records', () => retention.run(signal));
+    supervisor.superviseStarted('removing old records', () => retention.run(signal));
   }
   const enforcement = new OwnerEnforcement({ ...led, agents });
-  going.superviseStarted('enforcing the rights of agents', () => enforcement.run(signal));
+  supervisor.superviseStarted('enforcing the rights of agents', () => enforcement.run(signal));
   const silentWorkers = new SilentWorkers({ ...led, directory: options.indexes.workers });
-  going.superviseStarted('removing silent workers', () => silentWorkers.run(signal));
-  going.superviseStarted('auditing the scheduler', () => audit.run(signal));
+  supervisor.superviseStarted('removing silent workers', () => silentWorkers.run(signal));
+  supervisor.superviseStarted('auditing the scheduler', () => audit.run(signal));
   return {
     scheduler,
     leadership,

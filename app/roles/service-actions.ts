@@ -61,7 +61,7 @@ export function serviceActions(
     },
 
     async runTask({ task_id, params: given, parent, ...origin }) {
-      // The runs of a disabled agent may finish, but start no others.
+      // Runs of a disabled agent may finish, but may not start other runs.
       const actor = requireEnabled(await actorOf(origin.actor, 'tasks:write'));
       const isAdmin = actor.scopes.includes('admin');
       const { state } = await tasks.get(task_id);

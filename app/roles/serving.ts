@@ -20,7 +20,7 @@ const connections = new WeakMap<Server, Set<Socket>>();
 /** Refused connections are logged at most this often. Milliseconds. */
 const LOG_INTERVAL = 60_000;
 
-/** What watches the connections of a server. */
+/** The parts that a server needs besides its settings. */
 interface ListenParts {
   readonly clock: Clock;
   readonly telemetry: Pick<Telemetry, 'log' | 'count'>;
@@ -29,7 +29,8 @@ interface ListenParts {
 
 /**
  * Listens for HTTP. Connections beyond a limit are refused, which is logged once a minute.
- * @param settings `sharing` limits the connections of an address, and those without a token; without it, none are
+ * @param settings `sharing` limits the connections of an address, and those without a token; without it, neither is
+ *   limited
  * @param room maximum number of client connections
  * @throws Error of one line when the address is not available
  */
@@ -79,7 +80,7 @@ export function listen(
 /** Express's answer to whether the machine at an address is a trusted proxy; hop 0 is the connected one. */
 type ProxyTrust = (address: string, hop: number) => boolean;
 
-/** Counts what happens and logs it once a minute. */
+/** Counts refused connections and logs them once a minute. */
 function rarely(clock: Clock, warn: (count: number) => void): () => void {
   let lastLogged = Number.NEGATIVE_INFINITY;
   let count = 0;

@@ -12,12 +12,12 @@ const STABLE_AFTER = 5_000;
 /** The state of supervised work. */
 export interface SupervisedWork {
   readonly name: string;
-  state: 'starting' | 'going' | 'failing' | 'stopped';
+  state: 'starting' | 'running' | 'failing' | 'stopped';
   /** Why it fails. */
   problem: string | null;
 }
 
-/** Supervises the long-running work of a process: restarts what fails, and ends all of it together. */
+/** Supervises the long-running work of a process: restarts failed work, and ends all work together. */
 export class Supervisor {
   readonly #controller = new AbortController();
   readonly #works: Promise<void>[] = [];
@@ -28,7 +28,7 @@ export class Supervisor {
   constructor(clock: Clock, telemetry: Telemetry) {
     this.#clock = clock;
     this.#telemetry = telemetry;
-    // Each piece of work listens, some more than once; this is not a leak.
+    // Each piece of work adds listeners, some add several; this is not a leak.
     setMaxListeners(0, this.#controller.signal);
   }
 
@@ -38,9 +38,9 @@ export class Supervisor {
 
   /** Starts work, and restarts it when it fails. `work` calls `started` once it does its part. */
   supervise(name: string, work: (started: () => void) => Promise<void>): void {
-    const ongoing: SupervisedWork = { name, state: 'starting', problem: null };
-    this.#states.push(ongoing);
-    this.#works.push(this.#supervise(ongoing, work));
+    const supervised: SupervisedWork = { name, state: 'starting', problem: null };
+    this.#states.push(supervised);
+    this.#works.push(this.#supervise(supervised, work));
   }
 
   /** Like {@link supervise}, for work that counts as started at once. */
@@ -51,9 +51,21 @@ export class Supervisor {
     });
   }
 
-  /** The work that is not running, not yet or no longer, and why. */
+  /** Like {@link supervise}, for work done once: retries it until it succeeds. After that, it counts as running. */
+  superviseOnce(name: string, work: () => Promise<void>): void {
+    this.supervise(name, async (started) => {
+      await work();
+      started();
+      await new Promise<void>((ended) => {
+        if (this.signal.aborted) ended();
+        this.signal.addEventListener('abort', () => ended(), { once: true });
+      });
+    });
+  }
+
+  /** The work that has not started or has stopped, and why. */
   notRunning(): readonly SupervisedWork[] {
-    return this.#states.filter(({ state }) => state !== 'going');
+    return this.#states.filter(({ state }) => state !== 'running');
   }
 
   /** Ends all work, and waits until it has ended. */
@@ -64,12 +76,12 @@ export class Supervisor {
 
   /** Runs work until the end. A failure, such as an unavailable store, is logged before the restart. Never rejects. */
   async #supervise(
-    ongoing: SupervisedWork,
+    supervised: SupervisedWork,
     work: (started: () => void) => Promise<void>,
   ): Promise<void> {
     const clock = this.#clock;
     const { signal } = this;
-    const failure = `${ongoing.name} failed; retrying`;
+    const failure = `${supervised.name} failed; retrying`;
     const worked = (): void => this.#telemetry.failures.worked(failure);
     for (let failures = 0; !signal.aborted;) {
       let startedAt = Number.POSITIVE_INFINITY;
@@ -77,8 +89,8 @@ export class Supervisor {
       try {
         await work(() => {
           startedAt = Math.min(startedAt, clock.steady());
-          ongoing.state = 'going';
-          ongoing.problem = null;
+          supervised.state = 'running';
+          supervised.problem = null;
           forget();
           forget = clock.after(STABLE_AFTER, worked, { background: true });
         });
@@ -88,9 +100,9 @@ export class Supervisor {
         if (signal.aborted) break;
         forget();
         if (clock.steady() - startedAt >= STABLE_AFTER) failures = 0;
-        ongoing.state = 'failing';
+        supervised.state = 'failing';
         const message = error instanceof Error ? error.message : String(error);
-        ongoing.problem = serverProblemOf(error)?.summary ?? message;
+        supervised.problem = serverProblemOf(error)?.summary ?? message;
         this.#telemetry.failures.failed(failure, error);
         const pause = PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 2000;
         failures += 1;
@@ -99,6 +111,6 @@ export class Supervisor {
         forget();
       }
     }
-    ongoing.state = 'stopped';
+    supervised.state = 'stopped';
   }
 }

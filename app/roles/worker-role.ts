@@ -49,10 +49,10 @@ export interface WorkerRole {
   drain(): Promise<void>;
 }
 
-/** How long a run of an unknown tool waits for news of the tools of workers. Milliseconds. */
+/** How long a run with an unknown tool waits for the current list of workers' tools, in milliseconds. */
 const MAX_TOOLS_LAG = 2000;
 
-/** Milliseconds after which another worker replaces a dead one that led the waits. */
+/** Milliseconds after which another worker takes over leading the waits from a dead one. */
 const WAITS_LEASE = 3000;
 
 /** Creates the role that executes runs. */
@@ -64,7 +64,7 @@ export function createWorkerRole(options: {
   readonly tools: ToolRegistry;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly going: Supervisor;
+  readonly supervisor: Supervisor;
   readonly hold: Hold;
   readonly concurrency: number;
   /** How many of those slots one agent or namespace may hold. */
@@ -72,12 +72,12 @@ export function createWorkerRole(options: {
   /** Slots that direct tool calls take. */
   readonly calls: CallSlots | undefined;
   readonly secrets: Pick<SecretAccess, 'values' | 'open'>;
-  /** Where large results go. */
+  /** Stores large results. */
   readonly artifacts: ArtifactKeeping;
   /** The address of a callback. */
   readonly callbackUrl: (token: string) => string;
 }): WorkerRole {
-  const { stores, membership, tools, clock, telemetry, going, hold, secrets } = options;
+  const { stores, membership, tools, clock, telemetry, supervisor, hold, secrets } = options;
   const { callbackUrl, artifacts, sharing } = options;
   const { store, readModel, coordination } = stores;
   const { pinnedTasks: tasks, owners, eventPayloads } = options.indexes;
@@ -88,7 +88,15 @@ export function createWorkerRole(options: {
   const failed = failures.afterEnd.bind(failures);
   const evaluator = new ExpressionPool();
   const runPipeline = pipelineRunner({
-    ...{ store, tools, clock, telemetry, secrets, callbackUrl, artifacts, evaluator, owners },
+    store,
+    tools,
+    clock,
+    telemetry,
+    secrets,
+    callbackUrl,
+    artifacts,
+    evaluator,
+    owners,
     eventPayloads,
     refreshTools: () => options.indexes.workers.catchUp(clock, MAX_TOOLS_LAG),
   });
@@ -120,7 +128,7 @@ export function createWorkerRole(options: {
     parks: (run: QueuedRun) => rate.park(run) || keys.park(run),
     affinityOf: (run: QueuedRun) => keys.affinityOf(run),
   });
-  // A run that counts for a quota is admitted before it starts.
+  // A run that counts towards a quota must be admitted before it starts.
   const mayStartEarly = (run: QueuedRun, granted: boolean): boolean =>
     !rate.limits(run.namespace) && isInstant(run, granted);
   const early = new EarlyStarts({ ...shared, executor, worker, isInstant: mayStartEarly });
@@ -147,20 +155,20 @@ export function createWorkerRole(options: {
     deadlines.holdChanged();
   });
   const start = (): void => {
-    const { signal } = going;
-    going.supervise('following runs', (started) =>
+    const { signal } = supervisor;
+    supervisor.supervise('following runs', (started) =>
       queue.follow(signal, () => {
         worker.start();
         started();
       }),
     );
-    going.supervise('following keys', (started) => keys.follow(signal, started));
-    going.superviseStarted('checking keys', () => keys.recheckPeriodically(signal));
-    going.superviseStarted('leading the waits', () => leadership.run(signal));
-    going.superviseStarted('following child runs', () => children.run(signal));
-    going.superviseStarted('matching events with waits', () => matching.run(signal));
-    going.superviseStarted('freeing runs of dead workers', () => takeOver.run(signal));
-    going.superviseStarted('auditing the queue', () => audit.run(signal));
+    supervisor.supervise('following keys', (started) => keys.follow(signal, started));
+    supervisor.superviseStarted('checking keys', () => keys.recheckPeriodically(signal));
+    supervisor.superviseStarted('leading the waits', () => leadership.run(signal));
+    supervisor.superviseStarted('following child runs', () => children.run(signal));
+    supervisor.superviseStarted('matching events with waits', () => matching.run(signal));
+    supervisor.superviseStarted('freeing runs of dead workers', () => takeOver.run(signal));
+    supervisor.superviseStarted('auditing the queue', () => audit.run(signal));
   };
   const drain = async (): Promise<void> => {
     early.beginAll();

@@ -65,7 +65,7 @@ export async function makeFirstAdmin(
   }
   const reservation = reserveName(null, ADMIN_NAME, agentId);
   if (name.state === null && !(await appendFirst(store, nameStream, reservation, context))) {
-    // Another process reserved the name. It can die before it continues, so this one does.
+    // Another process reserved the name. That process can die before it continues, so this process continues too.
     return makeFirstAdmin(store, configuration, clock);
   }
   const secret = adminSecret ?? newSecret();

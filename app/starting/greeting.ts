@@ -3,8 +3,8 @@ import { credentialsFile } from './credentials-file.ts';
 import type { AdminCredentials } from './first-start.ts';
 
 /**
- * What the service prints once it listens: its address, the first agent, and how to get a token. A generated secret
- * appears once. One from `SVC_ADMIN_SECRET` never appears, because output often ends up in logs.
+ * The text that the service prints once it listens: its address, the first agent, and how to get a token. A generated
+ * secret appears once. One from `SVC_ADMIN_SECRET` never appears, because output often ends up in logs.
  *
  * @param admin the agent that this start has created; null if there was one
  */

@@ -31,7 +31,7 @@ export function maxClientConnections(max: number, runs: number): number {
   return Math.max(max - OWN_FILES - runs, minForClients(max));
 }
 
-/** What can run short within a limit, in one line; null for nothing. @param runs at a time */
+/** Why a limit can be too low under load, in one line; null if it cannot. @param runs at a time */
 export function openFilesWarning(max: number, runs: number): string | null {
   if (max - OWN_FILES - runs >= minForClients(max)) return null;
   return `this process can open ${max} files and may need more for ${runs} runs and its clients: ${raiseLimitAdvice}`;

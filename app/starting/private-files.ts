@@ -33,8 +33,8 @@ export function filesOpenToOthers(directory: string): readonly string[] {
 }
 
 /**
- * Closes the service's files in a data directory to other users, and logs what was closed and what could not be. SQLite
- * creates files beside a database with its mode, so existing databases must be private first.
+ * Closes the service's files in a data directory to other users, and logs which files were closed and which could not
+ * be closed. SQLite creates files beside a database with its mode, so existing databases must be private first.
  */
 export function closeFilesToOthers(directory: string, log: Log): void {
   const open = filesOpenToOthers(directory);

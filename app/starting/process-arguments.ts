@@ -1,4 +1,4 @@
-/** What a process of the service does, by its arguments. */
+/** The work of a process of the service, by its arguments. */
 export type ProcessAction =
   | { readonly kind: 'serve' | 'command line' | 'demo' | 'help' | 'version' }
   | { readonly kind: 'reject'; readonly message: string };

@@ -17,20 +17,20 @@ import type { Environment } from '../configuration/setting-readers.ts';
 import type { Supervisor } from '../roles/supervisor.ts';
 import { SecretKeyring } from './secret-keyring.ts';
 
-/** The secrets of a process. */
+/** The secrets of a process, and their parts. */
 export interface ProcessSecrets {
   readonly access: SecretAccess;
   readonly cipher: KeyCipher;
   readonly keyring: SecretKeyring;
   /** The folded streams of secrets. */
   readonly stored: LiveStreams<SecretState, SecretEvent>;
-  /** Records the uses that are not in the log yet. */
+  /** Writes the uses that are not in the log yet. */
   close(): Promise<void>;
 }
 
 /**
- * Creates the secrets of a process: those of the log, of Vault, of files and of the environment, looked up in this order.
- * @param options.env is read at each use, so that changed files need no restart
+ * Creates the secrets of a process. They are looked up in the log, Vault, files and the environment, in this order.
+ * @param options.env read at each use, so changed files need no restart
  */
 export function createSecrets(options: {
   readonly configuration: Pick<Configuration, 'secrets' | 'dataDirectory' | 'production'>;
@@ -38,23 +38,23 @@ export function createSecrets(options: {
   readonly store: EventStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly going: Supervisor;
+  readonly supervisor: Supervisor;
   /** Name of this process. */
   readonly member: string;
 }): ProcessSecrets {
-  const { configuration, env, store, clock, telemetry, going, member } = options;
+  const { configuration, env, store, clock, telemetry, supervisor, member } = options;
   const { dataDirectory: directory, production } = configuration;
   const given = (): readonly Buffer[] | undefined => secretKeys(withSecretFiles(env), production);
   const keyring = new SecretKeyring({ directory, given, log: telemetry.log });
   const cipher = new KeyCipher(keyring);
   const stored = new LiveStreams<SecretState, SecretEvent>(store, 'secret-', secretFold);
-  going.supervise('following secrets', (started) => stored.follow(going.signal, started));
+  supervisor.supervise('following secrets', (started) => stored.follow(supervisor.signal, started));
   const uses = new SecretUses({ store, clock, telemetry }, member);
   const sources = [
     new StoredSecrets(stored, cipher),
     ...machineSources(configuration.secrets, env, clock),
   ];
-  const access = new SecretAccess(new LayeredSecrets(sources), (use) => uses.used(use));
+  const access = new SecretAccess(new LayeredSecrets(sources), (use) => uses.used(use), clock);
   return { access, cipher, keyring, stored, close: () => uses.close() };
 }
 

@@ -7,17 +7,17 @@ import type { SecretKeys } from '../../stores/secrets/key-cipher.ts';
 import { parseKey } from '../configuration/secret-settings.ts';
 import { moveIfAbsent } from '../move-if-absent.ts';
 
-/** The beginning of the names of generated keys: `secrets-1.key`. */
+/** The prefix of generated keys' file names, such as `secrets-1.key`. */
 export const SECRET_KEY_PREFIX = 'secrets-';
 const keyFile = /^secrets-(\d{1,6})\.key$/;
 
-/** Whether a file of the data directory is a generated key of secrets. */
+/** Whether a file of the data directory is a generated key for secrets. */
 export const isSecretKeyFile = (name: string): boolean => keyFile.test(name);
 
 /**
- * The keys that seal secrets: those of `SVC_SECRETS_KEY`, or generated ones in the data directory. A generated key has a
- * file of its own, which is never changed or removed: however a process ends, each key is there or not, and of two
- * processes that add one at once, the second takes the key of the first.
+ * The keys that encrypt secrets: those of `SVC_SECRETS_KEY`, or generated ones in the data directory. Each generated
+ * key has its own file, which is created atomically and never changed or removed. If two processes add a key at once,
+ * the second takes the key of the first.
  */
 export class SecretKeyring implements SecretKeys {
   readonly #directory: string;
@@ -25,7 +25,7 @@ export class SecretKeyring implements SecretKeys {
   readonly #log: Log;
   #keys: readonly Buffer[] | null = null;
 
-  /** @param options.given reads `SVC_SECRETS_KEY`; undefined where it is not set */
+  /** @param options.given reads `SVC_SECRETS_KEY`; undefined if it is not set */
   constructor(options: {
     readonly directory: string;
     readonly given: () => readonly Buffer[] | undefined;
@@ -50,7 +50,10 @@ export class SecretKeyring implements SecretKeys {
     this.#keys = this.#read();
   }
 
-  /** Makes a new key the one that seals. @returns false where `SVC_SECRETS_KEY` gives the keys: an operator adds them */
+  /**
+   * Generates a new key, which from now on encrypts.
+   * @returns false if the keys come from `SVC_SECRETS_KEY`: there, an operator adds them
+   */
   rotate(): boolean {
     if (this.#given() !== undefined) {
       this.refresh();
@@ -64,7 +67,10 @@ export class SecretKeyring implements SecretKeys {
     return this.#given() ?? numbersIn(this.#directory).map((number) => this.#readFile(number));
   }
 
-  /** @throws Error for a file that is no key: a value sealed with another one would be lost */
+  /**
+   * @throws Error for a file without a valid key. It must not be replaced, because values encrypted with the original
+   *   would be lost
+   */
   #readFile(number: number): Buffer {
     const path = this.#pathOf(number);
     const key = parseKey(readFileSync(path, 'utf8').trim());
@@ -81,7 +87,7 @@ export class SecretKeyring implements SecretKeys {
     makeFolder(this.#directory);
     const number = (numbersIn(this.#directory)[0] ?? 0) + 1;
     const path = this.#pathOf(number);
-    // Random, because processes in containers over one volume can have the same process id.
+    // Random, because processes in containers that share a volume can have the same process id.
     const draft = `${path}.${randomBytes(6).toString('hex')}`;
     writeFileSync(draft, randomBytes(32).toString('base64'), { mode: 0o600, flush: true });
     try {

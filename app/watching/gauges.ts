@@ -16,7 +16,7 @@ import type { SchedulerRole } from '../roles/scheduler-role.ts';
 import type { WorkerRole } from '../roles/worker-role.ts';
 import { OpenWaits, type WaitCounts } from './open-waits.ts';
 
-/** What the gauges read. Any part may come later, or never in this process. */
+/** The sources of the gauges. Each may come later, or never in this process. */
 export interface Gauged {
   readonly configuration: Pick<
     Configuration,
@@ -31,7 +31,7 @@ export interface Gauged {
   readonly clock: Clock;
   readonly membership: Membership;
   readonly hold: Hold;
-  /** An instance of its own: it measures how the views move between its checks. */
+  /** A separate instance, because it measures how the views move between its checks. */
   readonly health: HealthReports;
   readonly scheduler: () => SchedulerRole | null;
   readonly worker: () => WorkerRole | null;
@@ -131,7 +131,10 @@ function aboutWaits(metrics: Metrics, parts: Gauged): void {
   const { configuration, worker, leases, registered: workers, clock } = parts;
   const waits = new OpenWaits({
     runs: () => (worker()?.waits.leads === true ? (worker()?.queue.all() ?? null) : null),
-    ...{ workers, leases, clock, leaseSeconds: configuration.jobLeaseSeconds },
+    workers,
+    leases,
+    clock,
+    leaseSeconds: configuration.jobLeaseSeconds,
   });
   const read = (readings: (counts: WaitCounts) => readonly Reading[]) => async () => {
     const counts = await waits.read();

@@ -1,4 +1,5 @@
 import { fromIso, type Clock } from '../../domain/clock.ts';
+import { agentFold } from '../../domain/agents/agent.ts';
 import { load } from '../../domain/handle.ts';
 import { serverProblemOf } from '../../domain/server-problem.ts';
 import { operationsFold } from '../../domain/operators/operations.ts';
@@ -20,6 +21,7 @@ import {
   workersCheck,
   type ProjectionState,
 } from '../../observability/health-rules.ts';
+import { nameOfAgent } from '../../projections/reading/names.ts';
 import { errorMessage } from '../../projections/error-message.ts';
 import { shapeRead } from '../../projections/generations/older-shape.ts';
 import {
@@ -54,14 +56,14 @@ const OVERDUE_MS = 60_000;
 export function createHealth(options: {
   readonly stores: Stores;
   readonly clock: Clock;
-  readonly going: Supervisor;
+  readonly supervisor: Supervisor;
   readonly version: string;
   /** Random, new at each start. */
   readonly instance: string;
   /** False until everything is open, and once the process is stopping. */
   readonly started: () => boolean;
 }): HealthReports {
-  const { stores, clock, going, version, instance, started } = options;
+  const { stores, clock, supervisor, version, instance, started } = options;
   const { store, readModel, coordination } = stores;
   const lags = new ViewLags(store, readModel, clock);
 
@@ -84,12 +86,13 @@ export function createHealth(options: {
     const isLed = members.some(({ about }) => hasRole(about['roles'], 'scheduler'));
     const { hold, released } = (await load(store, streams.operations(), operationsFold)).state;
     const before = clock.now() - OVERDUE_MS;
-    // What came due during a hold could only be decided after it.
+    // Fires that came due during a hold could only be decided after it.
     const isLate = hold === null && (released === null || fromIso(released.at) < before);
     const overdue = isLate ? await overdueTasks(stores, before) : { count: 0, names: [] };
     const audit = auditStateOf(parseReport(await coordination.recall(SCHEDULER_REPORT)));
     const queues = auditStateOf(parseReport(await coordination.recall(QUEUE_REPORT)));
-    return schedulerCheck({ led: isLed, hold, overdue, audit, queues, now: clock.now() });
+    const shown = hold && { ...hold, by_name: await nameOf(store, hold.by) };
+    return schedulerCheck({ led: isLed, hold: shown, overdue, audit, queues, now: clock.now() });
   };
 
   const workers = async (): Promise<HealthCheck> => {
@@ -131,7 +134,7 @@ export function createHealth(options: {
     }),
     ready: shared(async () => {
       const checks = await storeChecks();
-      const waitedFor = going.notRunning();
+      const waitedFor = supervisor.notRunning();
       if (waitedFor.length > 0) checks.push(waitingCheck(waitedFor));
       else checks.push(await orUnhealthy('projections', onlyDatabase(checks), readable));
       const answer = readiness(checks, started());
@@ -161,6 +164,14 @@ function auditStateOf(report: AuditReport | null): AuditState | null {
   );
   const stuck = findings.task_stuck?.names ?? [];
   return { at, ...totals(report), faults: [...faults], stuck: [...stuck], kinds };
+}
+
+/** The name of an agent; null if there is none, or if it cannot be read: the hold must be shown in any case. */
+async function nameOf(store: EventStore, agentId: string): Promise<string | null> {
+  return load(store, streams.agent(agentId), agentFold).then(
+    ({ state }) => nameOfAgent(state),
+    () => null,
+  );
 }
 
 function waitingCheck(waitedFor: ReturnType<Supervisor['notRunning']>): HealthCheck {
@@ -222,7 +233,7 @@ function hasRole(roles: unknown, role: string): boolean {
   return Array.isArray(roles) && roles.includes(role);
 }
 
-/** What the stores say of a view. */
+/** The state of a view in the stores. */
 type Place = Omit<ProjectionState, 'parked'>;
 
 /** How far the views are behind the log in time, and whether they move. */

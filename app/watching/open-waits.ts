@@ -6,7 +6,7 @@ import type { JobLeases } from '../../scheduler/coordination.ts';
 import { SILENT_LEASES } from '../../scheduler/jobs/jobs.ts';
 import type { QueuedRun } from '../../scheduler/runs/queued-run.ts';
 
-/** What is counted at once is kept for so long: several gauges need it. Milliseconds. */
+/** How long counts are reused, in milliseconds. Several gauges read them at once. */
 const KEPT = 1000;
 
 export interface OpenWaitsOptions {
@@ -23,9 +23,9 @@ export interface WaitCounts {
   readonly open: Readonly<Record<WaitKind, number>>;
   /** Age of the oldest open wait, in seconds; 0 for none. */
   readonly oldest: Readonly<Record<WaitKind, number>>;
-  /** Workers that have been heard of lately. */
+  /** Workers that have been heard of recently. */
   readonly workers: number;
-  /** Open jobs that none of them can get, by tool and labels. */
+  /** Open jobs that no such worker can get, by tool and labels. */
   readonly unserved: number;
 }
 

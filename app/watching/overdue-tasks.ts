@@ -55,7 +55,7 @@ async function isOverdue(
     const next = known?.status === 'active' ? nextRunOf(known) : null;
     return next !== null && fromIso(next) < before;
   } catch (error) {
-    // What cannot be read cannot be decided either.
+    // A task that cannot be read cannot be decided either.
     if (error instanceof EventStoreError && error.code === 'CORRUPT_EVENT') return true;
     throw error;
   }

@@ -1,4 +1,4 @@
-import type { Log, Telemetry, Traces } from '../../observability/telemetry.ts';
+import type { Telemetry, Traces } from '../../observability/telemetry.ts';
 import type { TraceSettings } from '../../observability/trace-settings.ts';
 
 export interface OpenTraces {
@@ -10,7 +10,7 @@ export interface OpenTraces {
 /** Opens the traces of a process or a thread. OpenTelemetry is loaded only if they are enabled. */
 export async function openTraces(
   settings: TraceSettings | null,
-  about: { readonly version: string; readonly log: Log },
+  about: { readonly version: string } & Pick<Telemetry, 'log' | 'failures'>,
 ): Promise<OpenTraces> {
   if (settings === null) return { traces: undefined, close: async () => {} };
   const { createTraces } = await import('../../observability/open-telemetry.ts');

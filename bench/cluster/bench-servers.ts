@@ -10,8 +10,7 @@ export interface BenchServers {
   /** The settings that a process needs for them. */
   readonly settings: Readonly<Record<string, string>>;
   /**
-   * What they have been asked so far; null without servers. Stand-ins say so themselves; of real servers, the processes
-   * know.
+   * The requests to the servers so far; null without servers. Stand-ins count them; for real servers, the processes do.
    */
   load(processes: readonly ProcessMetrics[]): Promise<ServerLoad | null>;
   close(): Promise<void>;
@@ -25,9 +24,9 @@ export const embedded: BenchServers = {
 };
 
 /**
- * The servers that `SVC_TEST_ESDB_URL` and `SVC_TEST_MONGODB_URL` name, each with a stand-in where there is none. The
- * log of a real EventStoreDB should be empty, as each process reads all of it. In MongoDB, a new database is used, and
- * dropped at the end.
+ * The servers that `SVC_TEST_ESDB_URL` and `SVC_TEST_MONGODB_URL` name. A stand-in replaces each one that is not set.
+ * The log of a real EventStoreDB should be empty, as each process reads all of it. In MongoDB, a new database is used,
+ * and dropped at the end.
  */
 export async function openServers(): Promise<BenchServers> {
   const { SVC_TEST_ESDB_URL: log, SVC_TEST_MONGODB_URL: views } = process.env;
@@ -55,7 +54,7 @@ export async function openServers(): Promise<BenchServers> {
   };
 }
 
-/** A connection string with another database. Who signs in does so at the database that it named, or at `admin`. */
+/** Replaces the database of a connection string. Signing in still uses the original database, or `admin`. */
 function withDatabase(url: string, database: string): string {
   const [, start = url, path = '', options = ''] =
     /^(mongodb(?:\+srv)?:\/\/[^/?]+)(?:\/([^?]*))?(\?.*)?$/.exec(url) ?? [];
@@ -73,7 +72,7 @@ async function dropDatabase(url: string, database: string): Promise<void> {
   }
 }
 
-/** A stand-in as a process; see `stand-in-process.ts`. */
+/** Starts a stand-in in its own process; see `stand-in-process.ts`. */
 class StandIn {
   readonly #child: ChildProcess;
   readonly url: string;

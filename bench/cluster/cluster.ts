@@ -4,7 +4,7 @@ import { BenchService } from '../bench-service.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { inChunks } from '../log.ts';
 import { read, startHttpService, type HttpService } from '../http/http-service.ts';
-import type { Figures, Work } from '../work.ts';
+import type { Figures, Benchmark } from '../benchmark.ts';
 import { embedded, openServers, type BenchServers } from './bench-servers.ts';
 import { ProcessMetrics, loadBetween, type ServerLoad } from './server-load.ts';
 
@@ -14,22 +14,25 @@ const WORKERS = [1, 2, 4];
 const CALLERS = 50;
 /** Runs before anything is measured. */
 const WARM_UP = 200;
-/** Milliseconds between two polls of a list, which are part of the load; and for which an idle cluster is watched. */
+/**
+ * Milliseconds between two polls of a list, which are part of the load, and for how long an idle cluster is observed.
+ */
 const POLL_INTERVAL = 250;
 const IDLE = 10_000;
-/** Milliseconds before a request is repeated that a server did not take. */
+/** Milliseconds before a rejected request is repeated. */
 const RETRY_AFTER = 1_000;
 
 /**
- * How many runs of one step more worker processes do, and what that asks of the servers. First the runs are queued
- * while the service is held, and then all workers take from that queue. Then they are requested one by one.
+ * Measures how the throughput of one-step runs grows with the number of worker processes, and the load on the servers.
+ * First, the runs are queued while the service is on hold, and then all workers take from that queue. Then they are
+ * requested one by one.
  */
-export const clusterWorks: Readonly<Record<string, Work>> = {
+export const clusterBenchmarks: Readonly<Record<string, Benchmark>> = {
   'cluster-servers': workOver(openServers),
   'cluster-embedded': workOver(async () => embedded),
 };
 
-function workOver(open: () => Promise<BenchServers>): Work {
+function workOver(open: () => Promise<BenchServers>): Benchmark {
   return {
     targets: [],
     count: ({ clustered }) => clustered,
@@ -67,7 +70,7 @@ async function measure(
   });
 }
 
-/** What has been done until now. Seconds of processor time. */
+/** The totals so far. Processor time is in seconds. */
 interface Look {
   /** null without servers. */
   readonly load: ServerLoad | null;
@@ -96,7 +99,7 @@ class Cluster {
     return new Cluster(servers, main, await inChunks(workers, 1, one));
   }
 
-  /** Runs wait, then all workers start at once: from the first start to the last end. */
+  /** Runs wait, and then all workers start at once. Measured from the first start to the last end. */
   async drain(n: number): Promise<Figures> {
     const { client } = this.#main;
     await client.operations.hold({ reason: 'queueing runs' });
@@ -116,7 +119,7 @@ class Cluster {
     };
   }
 
-  /** Runs are requested while workers do them: from the first request to the last end. */
+  /** Runs are requested while workers execute them. Measured from the first request to the last end. */
   async endToEnd(n: number): Promise<Figures> {
     const task = await this.#createTask();
     const before = await this.#look();
@@ -141,7 +144,7 @@ class Cluster {
     };
   }
 
-  /** What the servers are asked while there is nothing to do, and the subscriptions since the start. */
+  /** The requests to the servers while the cluster is idle, and the subscriptions since the start. */
   async idle(): Promise<Figures> {
     const before = await this.#look();
     await pause(IDLE);
@@ -183,7 +186,7 @@ class Cluster {
         try {
           await this.#main.client.tasks.runNow(task);
         } catch (error) {
-          // A server is too busy to answer. If it has written the request all the same, there is one run more.
+          // A server is too busy to respond. If it wrote the request anyway, there is one more run.
           if (!(error instanceof ApiError) || error.code !== 'unavailable') throw error;
           left += 1;
           await pause(RETRY_AFTER);

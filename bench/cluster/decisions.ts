@@ -3,26 +3,27 @@ import { BenchService, BenchStore } from '../bench-service.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { allEvents, inChunks } from '../log.ts';
 import { tasksProjection } from '../../projections/views/tasks.ts';
-import type { Figures, Work } from '../work.ts';
+import type { Figures, Benchmark } from '../benchmark.ts';
 import { embedded, openServers, type BenchServers } from './bench-servers.ts';
 import { ProcessMetrics } from './server-load.ts';
 
 /** Tasks that are created at a time. */
-const AT_A_TIME = 200;
+const MAX_CONCURRENT = 200;
 const MINUTE = 60_000;
-/** Milliseconds between two looks at what is decided. */
+/** Milliseconds between two checks of the decisions. */
 const POLL_INTERVAL = 500;
 
 /**
- * How many fires one process with the role scheduler decides in a second: tasks that are due every minute. Each decision
- * computes the next fire, and appends the decision and the request of a run. Nobody does the runs or builds views.
+ * Measures how many fires one process with the role scheduler decides in a second, with tasks that are due every
+ * minute. Each decision computes the next fire, and appends the decision and the request of a run. No process executes
+ * the runs or builds views.
  */
-export const decisionWorks: Readonly<Record<string, Work>> = {
+export const decisionBenchmarks: Readonly<Record<string, Benchmark>> = {
   'decisions-servers': workOver(openServers),
   'decisions-embedded': workOver(async () => embedded),
 };
 
-function workOver(open: () => Promise<BenchServers>): Work {
+function workOver(open: () => Promise<BenchServers>): Benchmark {
   return {
     targets: [],
     count: ({ deciding }) => deciding,
@@ -50,16 +51,16 @@ async function measure(
   const bench = await BenchStore.open(folder, urls);
   try {
     const everyMinute = { schedule_kind: 'cron', schedule_expr: '* * * * *' } as const;
-    const ids = await inChunks(tasks, AT_A_TIME, async () => {
+    const ids = await inChunks(tasks, MAX_CONCURRENT, async () => {
       const { id } = await bench.createTask(everyMinute);
       return id;
     });
-    // The scheduler begins with the view of tasks.
+    // The scheduler starts from the view of tasks.
     const projector = await BenchService.start(folder, { ...settings, SVC_ROLES: 'projector' });
     await bench.untilDocuments(tasksProjection, tasks);
     await projector.stop();
     const scheduler = await BenchService.start(folder, { ...settings, SVC_ROLES: 'scheduler' });
-    // The first minute compiles.
+    // The first minute includes the compilation of the code.
     const minute = Math.ceil(Date.now() / MINUTE + 1) * MINUTE;
     await pause(minute - MINUTE / 4 - Date.now());
     const before = await decided(scheduler);
@@ -70,8 +71,8 @@ async function measure(
       after = await decided(scheduler);
     }
     await scheduler.stop();
-    // For the next measurement on the same server.
-    await inChunks(tasks, AT_A_TIME, (index) => bench.cancelTask(ids[index] ?? ''));
+    // Cleans up for the next measurement on the same server.
+    await inChunks(tasks, MAX_CONCURRENT, (index) => bench.cancelTask(ids[index] ?? ''));
     const seconds = (await lastDecision(bench, minute, tasks)) / 1000;
     return {
       'decisions/s': tasks / seconds,
@@ -82,7 +83,7 @@ async function measure(
   }
 }
 
-/** How many fires a process has decided to run, and its processor time. */
+/** How many fires a process has decided to run, and its processor time in seconds. */
 async function decided(
   scheduler: BenchService,
 ): Promise<{ readonly fires: number; readonly cpu: number }> {
@@ -91,7 +92,7 @@ async function decided(
   return { fires, cpu: scheduler.cpuSeconds() };
 }
 
-/** Milliseconds from a nominal time to the last decision about it. @throws Error unless each task fired once */
+/** Milliseconds from a nominal time to its last decision. @throws Error unless each task fired once */
 async function lastDecision(
   { store }: BenchStore,
   nominal: number,

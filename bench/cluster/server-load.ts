@@ -26,7 +26,7 @@ const counters: Readonly<Record<keyof ServerLoad, string>> = {
   documents: 'mongodb_documents_total',
 };
 
-/** What some processes have asked of the servers, by their metrics. */
+/** The requests of some processes to the servers, from their metrics. */
 export function loadByMetrics(processes: readonly ProcessMetrics[]): ServerLoad {
   const load = Object.entries(counters).map(([name, counter]) => [
     name,
@@ -35,7 +35,7 @@ export function loadByMetrics(processes: readonly ProcessMetrics[]): ServerLoad 
   return Object.fromEntries(load) as ServerLoad;
 }
 
-/** What was asked between two looks; null without servers. */
+/** The requests between two measurements; null without servers. */
 export function loadBetween(
   before: ServerLoad | null,
   after: ServerLoad | null,
@@ -60,7 +60,7 @@ export class ProcessMetrics {
     return new ProcessMetrics(await response.text());
   }
 
-  /** The sum of all series whose name and labels begin so; 0 where there is none. */
+  /** The sum of all series whose name and labels start like this; 0 if there is none. */
   sum(series: string): number {
     return this.#lines.reduce((sum, line) => {
       const rest = line.startsWith(series) ? line.slice(series.length) : undefined;

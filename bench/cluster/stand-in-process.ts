@@ -1,4 +1,4 @@
-// A stand-in for one server, in a process of its own. It sends its connection string, and its load whenever it is asked.
+// A stand-in for one server, in its own process. It sends its connection string, and on request its load.
 
 import { EventStoreDbServer } from '../../test/support/eventstoredb-server/server.ts';
 import { MongoServer } from '../../test/support/mongodb-server/server.ts';
@@ -30,7 +30,7 @@ if (process.argv[2] === 'eventstoredb') {
       commands += 1;
       documents += Array.isArray(written) ? written.length : Number(command === 'findAndModify');
     }
-    // It would grow without limit.
+    // The record of requests would grow without limit.
     server.clearLog();
     send({ commands, documents } satisfies Partial<ServerLoad>);
   });

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { projectRoot } from '../../test/support/project-root.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { median } from '../statistics.ts';
-import { lessThan, type Figures, type Work } from '../work.ts';
+import { lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 import { load } from './http-load.ts';
 import { startHttpService, type HttpService } from './http-service.ts';
 
@@ -35,12 +35,15 @@ export function setup({ routes }) {
 `;
 
 const manifest = {
-  ...{ id: 'bench', name: 'Bench', version: '1.0.0', module: 'bench.mjs' },
+  id: 'bench',
+  name: 'Bench',
+  version: '1.0.0',
+  module: 'bench.mjs',
   capabilities: ['ROUTES'],
 };
 
 /** The same route in an extension, in the core beside it, and in the core of a service without extensions. */
-export const extRoute: Work = {
+export const extRoute: Benchmark = {
   targets: [lessThan('over the core %', 10, 'processor time of the same route in an extension')],
   count: () => TURNS,
   measure: () => withBenchFolder('ext-route', measure),
@@ -99,7 +102,10 @@ class Side {
     const { process, headers } = this.#service;
     const before = process.cpuSeconds();
     const { latencies, perSecond } = await load({
-      ...{ port: process.port, connections: CONNECTIONS, seconds: TURN_SECONDS, headers },
+      port: process.port,
+      connections: CONNECTIONS,
+      seconds: TURN_SECONDS,
+      headers,
       requests: [{ path: this.#path }],
     });
     if (!isCounted) return;

@@ -21,7 +21,7 @@ interface BareServer {
 /** Starts the server that the service is compared with; see `http-bare-process.ts`. */
 export async function startBareServer(order: BareOrder): Promise<BareServer> {
   const child = fork(fileURLToPath(new URL('http-bare-process.ts', import.meta.url)), {
-    // As for the service.
+    // The service has this option too.
     execArgv: [...process.execArgv, '--enable-source-maps'],
   });
   const forget = onBenchExit(() => child.kill('SIGKILL'));

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { cpuSecondsOf } from '../process-figures.ts';
 import { percentile } from '../statistics.ts';
-import { atLeast, lessThan, type Figures, type Work } from '../work.ts';
+import { atLeast, lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 import { startBareServer } from './http-bare.ts';
 import { load, type Load } from './http-load.ts';
 import { reportTask, withHttpService, type HttpService } from './http-service.ts';
@@ -11,7 +11,7 @@ const CONNECTIONS = 50;
 const TASKS = 100;
 
 /** Reads tasks, beside a bare Express route that responds with the same bytes. */
-export const httpGet: Work = {
+export const httpGet: Benchmark = {
   targets: [atLeast('ratio', 0.6, 'beside bare Express')],
   count: ({ seconds }) => seconds,
   measure: ({ seconds }) =>
@@ -20,14 +20,16 @@ export const httpGet: Work = {
       const requests = Object.keys(answers).map((id) => ({ path: `/tasks/${id}` }));
       const { headers } = service;
       const { 'bare p50 ms': _, ...figures } = await compare(service, directory, answers, 3, {
-        ...{ seconds, headers, requests },
+        seconds,
+        headers,
+        requests,
       });
       return figures;
     }),
 };
 
 /** Creates tasks, beside a bare Express route with one durable insert. */
-export const httpPost: Work = {
+export const httpPost: Benchmark = {
   targets: [lessThan('p50 ms', 10), atLeast('ratio', 0.6, 'beside one durable insert')],
   count: ({ seconds }) => seconds,
   measure: ({ seconds }) =>

@@ -18,7 +18,7 @@ export interface ListedStore {
 const stores = new Map<number, ListedStore>();
 
 /**
- * The store of so many runs.
+ * The store with the given number of runs.
  * @param kept a folder that stays and is used again with its views
  * @throws Error if the kept folder has another number of runs or other content
  */

@@ -9,7 +9,7 @@ import { appendAll, withLog } from '../log.ts';
 
 /** Runs for each task on average; one in a hundred belongs to one busy task. */
 const RUNS_PER_TASK = 10;
-/** Agents, and those of them that own tasks. */
+/** Agents, and how many of them own tasks. */
 const AGENTS = 1_000;
 const OWNERS = 50;
 const DAY = 86_400_000;
@@ -27,7 +27,10 @@ export interface ListedIds {
   readonly until: number;
 }
 
-/** Writes so many runs, and a tenth as many tasks, to the log of an empty folder. The service builds the views in bulk. */
+/**
+ * Writes a number of runs, and a tenth as many tasks, to the log of an empty folder. The service builds the views in
+ * bulk.
+ */
 export async function writeListed(directory: string, runs: number): Promise<ListedIds> {
   const tasks = Math.ceil(runs / RUNS_PER_TASK);
   const until = Date.now();

@@ -16,7 +16,7 @@ export interface HttpService {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Starts the service over an empty folder, or one of an earlier call. The caller stops it by `process`. */
+/** Starts the service over an empty folder, or one of an earlier call. The caller stops it with `process`. */
 export async function startHttpService(
   directory: string,
   settings: Readonly<Record<string, string>> = {},
@@ -24,7 +24,7 @@ export async function startHttpService(
 ): Promise<HttpService> {
   const { agent_id, agent_secret } = ADMIN;
   const admin = { SVC_ADMIN_ID: agent_id, SVC_ADMIN_SECRET: agent_secret };
-  // All clients have one address, and most are one agent.
+  // All clients share one address, and most clients share one agent.
   const unlimited = {
     SVC_RATE_LIMIT: '0',
     SVC_CONNECTIONS_PER_ADDRESS: '0',

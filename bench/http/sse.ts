@@ -3,12 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { inChunks } from '../log.ts';
 import { residentMiBOf } from '../process-figures.ts';
 import { percentile } from '../statistics.ts';
-import { lessThan, type Figures, type Work } from '../work.ts';
+import { lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 import { withHttpService, type HttpService } from './http-service.ts';
 
 /** Changes that are timed. */
 const CHANGES = 20;
-/** Clients that stop reading, while so many runs start and end. */
+/** Clients that stop reading, and the runs that start and end meanwhile. */
 const STALLED_CLIENTS = 100;
 const RUNS = 1_500;
 /** Requests for them at a time. */
@@ -19,7 +19,7 @@ const TIMEOUT = 60_000;
 const CHUNK = 50;
 
 /** Clients of `GET /runs/live`: milliseconds from a request of a run until the last client receives it, and memory. */
-export const sse: Work = {
+export const sse: Benchmark = {
   targets: [
     lessThan('worst ms', 1_000, 'to the last client'),
     lessThan('grown MiB', 200, 'some clients stop reading'),

@@ -1,21 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { withHttpService, read, type HttpService } from '../http/http-service.ts';
 import { percentile } from '../statistics.ts';
-import { lessThan, type Figures, type Work } from '../work.ts';
+import { lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 
 const READERS = 2;
 /** Milliseconds between a reader's requests. */
 const READ_PAUSE = 5;
 const RUNS = 4;
-/** Items of each run: more than it finishes. */
+/** Items of each run, more than it can finish. */
 const ITEMS = 5_000;
-/** The expression compares each row with each, which takes some hundred thousand steps. */
+/** The number of rows. The expression compares each with every other, in a few hundred thousand steps. */
 const ROWS = 330;
-/** Milliseconds between looks at whether all runs have begun. */
-const LOOK = 500;
+/** Milliseconds between checks whether all runs have started. */
+const CHECK_INTERVAL_MS = 500;
 
-/** Reads over HTTP, quiet and beside runs that evaluate an expensive expression for each of many items. */
-export const costlyExpressions: Work = {
+/**
+ * Measures reads over HTTP, first on an idle service and then while runs evaluate an expensive expression for each of
+ * many items.
+ */
+export const costlyExpressions: Benchmark = {
   targets: [lessThan('p95/quiet', 2, 'expressions do not delay the API')],
   count: () => RUNS,
   measure: ({ seconds }) => withHttpService((service) => measure(service, seconds * 1000)),
@@ -32,7 +35,8 @@ async function measure(service: HttpService, duration: number): Promise<Figures>
     };
     runs.push(answer.details.run_id);
   }
-  for (const run of runs) while ((await itemsOf(service, [run])) === 0) await pause(LOOK);
+  for (const run of runs)
+    while ((await itemsOf(service, [run])) === 0) await pause(CHECK_INTERVAL_MS);
   const before = await itemsOf(service, runs);
   const start = performance.now();
   const loaded = await readsFor(service, task, duration);
@@ -82,7 +86,7 @@ async function itemsOf(service: HttpService, runs: readonly string[]): Promise<n
   return items;
 }
 
-/** The milliseconds of reads of a single task and of a list. */
+/** The durations in milliseconds of reads of a single task and of a list. */
 async function readsFor(
   service: HttpService,
   task: string,

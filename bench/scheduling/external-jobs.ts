@@ -9,17 +9,17 @@ import { withBenchStore, type BenchStore } from '../bench-service.ts';
 import { allEvents, inChunks } from '../log.ts';
 import { startHttpService, type HttpService } from '../http/http-service.ts';
 import { percentile } from '../statistics.ts';
-import { atLeast, lessThan, type Figures, type Work } from '../work.ts';
+import { atLeast, lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 
 const SLOTS = 1_000;
 const SETTLE = 500;
 
-/** Runs of three steps: so many a second, for so many seconds. */
+/** Runs of three steps: how many a second, and for how many seconds. */
 const RUNS_A_SECOND = 200;
 const SECONDS = 10;
 
 /** Runs with a step that one worker in another process does over HTTP. */
-export const externalJobs: Work = {
+export const externalJobs: Benchmark = {
   targets: [
     atLeast('jobs/s', 2_500),
     lessThan('p99 ms', 20),
@@ -42,9 +42,9 @@ export const externalJobs: Work = {
     }),
 };
 
-/** All jobs wait, then the worker starts: from its first job until all runs are readable as ended. */
+/** All jobs wait, and then the worker starts. Measured from the first job until reads show all runs as ended. */
 async function throughput(bench: BenchStore, service: HttpService, n: number): Promise<Figures> {
-  // Runs of a tool that nobody has offered fail.
+  // The tool is offered first, because runs with an unknown tool fail.
   await (await ExternalWorker.start(service, 1)).stop();
   const { id, task } = await bench.createTask({ payload });
   await inChunks(n, 500, () => bench.requestRun(id, task));
@@ -59,7 +59,9 @@ async function throughput(bench: BenchStore, service: HttpService, n: number): P
   return { 'jobs/s': (n / (end - begun)) * 1000, 'cpu us a job': cpu };
 }
 
-/** A run every 25 to 75 ms on an idle service: from its request over HTTP to the worker's function. */
+/**
+ * A run every 25 to 75 ms on an otherwise idle service. Measured from its request over HTTP to the worker's function.
+ */
 async function latency(bench: BenchStore, service: HttpService, n: number): Promise<Figures> {
   const { id } = await bench.createTask({ payload });
   const worker = await ExternalWorker.start(service, 10);
@@ -78,9 +80,9 @@ async function latency(bench: BenchStore, service: HttpService, n: number): Prom
 }
 
 /**
- * Runs with a step of the worker between two of the service, requested over HTTP at a steady rate, whatever becomes of
- * the earlier ones: from each request to the commit of the run's end.
- * @param before runs that have succeeded
+ * Runs with a step of the worker between two of the service, requested over HTTP at a steady rate, regardless of the
+ * earlier runs. Measured from each request to the commit of the run's end.
+ * @param before the number of runs that have already succeeded
  */
 async function threeSteps(
   bench: BenchStore,
@@ -125,7 +127,7 @@ async function threeSteps(
 const payload = { pipeline: [{ id: 'job', uses: 'bench.job', with: { text: 'hello' } }] };
 
 class ExternalWorker {
-  /** When the function was called, by run. */
+  /** When the function was called for each run. */
   readonly calls = new Map<string, number>();
   readonly #child;
 

@@ -1,4 +1,4 @@
-// A worker in a process of its own. It prints a line for each job: its run, and when its function was called.
+// A worker in its own process. It prints a line for each job: its run, and when its function was called.
 
 import { Worker } from '../../api/worker/worker.ts';
 

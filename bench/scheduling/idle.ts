@@ -3,7 +3,7 @@ import { tasksProjection } from '../../projections/views/tasks.ts';
 import { BenchService, secondsOf, withBenchStore, type BenchStore } from '../bench-service.ts';
 import { inChunks } from '../log.ts';
 import { residentMiBOf } from '../process-figures.ts';
-import { lessThan, type Work } from '../work.ts';
+import { lessThan, type Benchmark } from '../benchmark.ts';
 
 const TASKS = 10_000;
 /** Milliseconds after the start, before watching begins. */
@@ -15,7 +15,7 @@ const SETTLE = 20_000;
 const WATCHED = 60;
 
 /** The service with active cron tasks, none of which is due soon. */
-export const idle: Work = {
+export const idle: Benchmark = {
   targets: [
     lessThan('cpu %', 2, 'of one core, with 10,000 tasks'),
     lessThan('resident MiB', 200, 'with 10,000 tasks'),
@@ -59,7 +59,7 @@ export async function startTimed(
   return { service, ready };
 }
 
-/** Lets the service build the views of a store with so many tasks. Returns the seconds until it is ready. */
+/** Lets the service build the views of a store with the given number of tasks. Returns the seconds until it is ready. */
 export async function buildTaskViews(bench: BenchStore, tasks: number): Promise<number> {
   const { service, ready } = await startTimed(bench.directory);
   await bench.untilDocuments(tasksProjection, tasks);

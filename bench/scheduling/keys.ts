@@ -12,13 +12,13 @@ import { RunQueue } from '../../scheduler/runs/run-queue.ts';
 import { WatchedStore } from '../../test/scheduler/watched-store.ts';
 import { BenchService, contextNow, withBenchStore, type BenchStore } from '../bench-service.ts';
 import { allEvents, inChunks } from '../log.ts';
-import { atLeast, lessThan, type Work } from '../work.ts';
+import { atLeast, lessThan, type Benchmark } from '../benchmark.ts';
 import { KeyUseCheck } from './key-use-check.ts';
 
 const KEYS = 100;
 
 /** Runs over 100 keys with limit 1, by two processes with all roles, beside the same runs without keys. */
-export const manyKeys: Work = {
+export const manyKeys: Benchmark = {
   targets: [atLeast('ratio', 0.5, 'beside the same without keys')],
   count: ({ keyed }) => keyed,
   async measure({ keyed: n }) {
@@ -101,11 +101,11 @@ async function checkRuns(
   return { start, keyEvents };
 }
 
-/** Uses whose cost is compared: the first ones and the last ones. */
+/** The cost of this many first uses and of this many last uses is compared. */
 const SPAN = 10_000;
 
-/** One key, used by one run after the other, as a worker does it and with what a worker runs beside it. */
-export const oneKey: Work = {
+/** One key, used by one run after the other as by a worker, together with a worker's other work. */
+export const oneKey: Benchmark = {
   targets: [
     lessThan('last/first', 1.25, 'the past costs nothing'),
     lessThan('events left', 1_000, 'key streams are truncated'),
@@ -157,7 +157,13 @@ export const oneKey: Work = {
 };
 
 const claimOf = (run_id: string, since: number): KeyClaim => ({
-  ...{ run_id, task_id: run_id, trigger: 'manual', priority: 5, since, limit: 1, attempt: 1 },
+  run_id,
+  task_id: run_id,
+  trigger: 'manual',
+  priority: 5,
+  since,
+  limit: 1,
+  attempt: 1,
 });
 
 /** Follows the keys and truncates their streams, as a worker does. The check sees every event before it is truncated. */

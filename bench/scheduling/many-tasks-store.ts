@@ -29,7 +29,7 @@ interface ManyTasks {
 /** Used by all repeats of this process. */
 let made: ManyTasks | undefined;
 
-/** The store of so many scheduled tasks: cron and rrule, daily in four zones, and 60 that are due each minute. */
+/** The store with the given number of scheduled tasks: cron and rrule, daily in four zones, and 60 due each minute. */
 export async function manyTasksStore(tasks: number): Promise<ManyTasks> {
   if (made === undefined || Date.now() > made.quietUntil - MIN_QUIET) made = await make(tasks);
   return made;

@@ -4,7 +4,7 @@ import { streams } from '../../domain/streams.ts';
 import { pauseTaskCommand, updateTaskCommand } from '../../domain/tasks/task-commands.ts';
 import { BenchStore, contextNow } from '../bench-service.ts';
 import { residentMiBOf } from '../process-figures.ts';
-import { lessThan, type Figures, type Work } from '../work.ts';
+import { lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 import { startTimed } from './idle.ts';
 import { manyTasksStore } from './many-tasks-store.ts';
 
@@ -24,7 +24,7 @@ const SETTLE = 15_000;
 const WATCHED = 60;
 
 /** The service with many active tasks, of which one is due each second; another process changes some. */
-export const manyTasks: Work = {
+export const manyTasks: Benchmark = {
   targets: [
     lessThan('ready s', 5, 'the scheduler is ready'),
     lessThan('cpu %', 5, 'of one core, little being due'),

@@ -2,7 +2,7 @@
 // oxlint-disable-next-line import/default
 import rrulePackage from 'rrule';
 import { compileSchedule, type Schedule } from '../../domain/schedule/schedule.ts';
-import { atLeast, type Work } from '../work.ts';
+import { atLeast, type Benchmark } from '../benchmark.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 9, 30, 15);
 const YEAR = 365.25 * 86_400_000;
@@ -51,8 +51,11 @@ function compile(index: number): Schedule {
 
 const RULES = 1_000;
 
-/** Finding the next fire over a mix of realistic rules, and of a DAILY rule beside the rrule package. */
-export const nextFire: Work = {
+/**
+ * Measures how fast the next fire is found: for a mix of realistic rules, and for a DAILY rule beside the rrule
+ * package.
+ */
+export const nextFire: Benchmark = {
   targets: [atLeast('next/s', 5_000), atLeast('daily over rrule', 10, 'beside the package')],
   count: () => RULES,
   async measure() {
@@ -94,7 +97,7 @@ function measureDaily(): { readonly ours: number; readonly theirs: number } {
   return { ours, theirs };
 }
 
-/** Calls a second, over so many milliseconds. */
+/** Calls a second, over the given number of milliseconds. */
 function ratePerSecond(milliseconds: number, work: (call: number) => unknown): number {
   const start = performance.now();
   let calls = 0;

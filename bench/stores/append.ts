@@ -8,18 +8,18 @@ import { plainCodec } from '../../test/support/plain-codec.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { secondsOf } from '../bench-service.ts';
 import { median } from '../statistics.ts';
-import { atLeast, type Work } from '../work.ts';
+import { atLeast, type Benchmark } from '../benchmark.ts';
 
 const CALLERS = 1_000;
 const APPENDS = 30_000;
-/** Each has a turn of both sides, because the machine's speed changes by the second. */
+/** Each round has a turn of both sides, because the machine's speed changes by the second. */
 const ROUNDS = 5;
 
 /**
  * Durable appends of one small event, each to its own stream. 1,000 callers of the store, each waiting for its response,
  * are compared with the bare driver, the same tables and as many appends a commit. Median of the rounds.
  */
-export const append: Work = {
+export const append: Benchmark = {
   targets: [atLeast('ratio', 0.5, 'beside the bare driver')],
   count: () => APPENDS,
   measure: () =>
@@ -97,12 +97,20 @@ function makeAppend(): { readonly stream: string; readonly event: NewEvent } {
     id,
     type: 'EventPublished',
     data: {
-      ...{ event_id: id, topic: 'bench', payload: { number: 1 }, source_agent_id: 'agent' },
-      ...{ published_at: at, triggered_tasks: [] },
+      event_id: id,
+      topic: 'bench',
+      payload: { number: 1 },
+      source_agent_id: 'agent',
+      published_at: at,
+      triggered_tasks: [],
     },
     metadata: {
-      ...{ commandId: id, $correlationId: id, actor: 'service', source: 'bench' },
-      ...{ schemaVersion: '1', occurredAt: at },
+      commandId: id,
+      $correlationId: id,
+      actor: 'service',
+      source: 'bench',
+      schemaVersion: '1',
+      occurredAt: at,
     },
   };
   return { stream: `run-${randomUUID()}`, event };

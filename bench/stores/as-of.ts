@@ -9,16 +9,16 @@ import { withBenchFolder } from '../bench-folder.ts';
 import { secondsOf } from '../bench-service.ts';
 import { appendAll, withLog } from '../log.ts';
 import { percentile } from '../statistics.ts';
-import { lessThan, type Work } from '../work.ts';
+import { lessThan, type Benchmark } from '../benchmark.ts';
 import { appendOf, EVENTS_PER_RUN, runAppends, timeOf } from './run-log.ts';
 
 /** Reads of each kind. */
 const READS = 500;
-/** One event of so many is a fire of the one task. */
+/** One in this many events is a fire of the one task. */
 const EVENTS_PER_FIRE = 20;
 
 /** Reads of runs and of one task, which has fired very often, as of instants and positions. */
-export const asOf: Work = {
+export const asOf: Benchmark = {
   targets: [lessThan('run p99 ms', 20), lessThan('task p99 ms', 20)],
   count: ({ events }) => events,
   measure: ({ events, store: kept }) =>
@@ -79,8 +79,11 @@ async function makeTask(store: EventStore, fires: number): Promise<string> {
 function* taskAppends(id: string, fires: number): Generator<StreamAppend> {
   const definition = {
     ...taskDefaults,
-    ...{ title: 'measured', description: 'a task that has fired for long', tags: [] },
-    ...{ schedule_kind: 'cron' as const, schedule_expr: '* * * * *' },
+    title: 'measured',
+    description: 'a task that has fired for long',
+    tags: [],
+    schedule_kind: 'cron' as const,
+    schedule_expr: '* * * * *',
     created_by: nameBasedId('bench', 'owner'),
     payload: { pipeline: [{ uses: 'echo', with: { text: 'x' } }] },
   };
@@ -94,7 +97,9 @@ function* taskAppends(id: string, fires: number): Generator<StreamAppend> {
     const event: DomainEvent = {
       type: 'Fired',
       data: {
-        ...{ nominal, task_revision: 0, fire_count: fire + 1 },
+        nominal,
+        task_revision: 0,
+        fire_count: fire + 1,
         run_id: nameBasedId('bench', 'fire', String(fire)),
         next_fire_at: timeOf((fire + 1) * EVENTS_PER_FIRE, 0),
       },

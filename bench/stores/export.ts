@@ -9,11 +9,11 @@ import { importArchive } from '../../app/archive/restore.ts';
 import { SystemClock } from '../../app/clock.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { secondsOf } from '../bench-service.ts';
-import { atLeast, lessThan, type Figures, type Work } from '../work.ts';
+import { atLeast, lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 import { EVENTS_PER_RUN, writeRunLog } from './run-log.ts';
 
 /** Exports, imports and backs up an embedded log, all synced to the disk. */
-export const exportLog: Work = {
+export const exportLog: Benchmark = {
   targets: [
     atLeast('ndjson events/s', 100_000),
     lessThan('memory MiB', 200, 'for a log of any length'),
@@ -39,8 +39,11 @@ async function measure(directory: string, events: number): Promise<Figures> {
   const backup = await secondsOf(() => makeBackup({ ...shared, target: at('backup') }));
   const imported = await secondsOf(() =>
     importArchive({
-      ...{ ...shared, place: placeOf(at('there')), archive: at('archive') },
-      ...{ reason: undefined, inOrder: true },
+      ...shared,
+      place: placeOf(at('there')),
+      archive: at('archive'),
+      reason: undefined,
+      inOrder: true,
     }),
   );
   return {
@@ -73,7 +76,7 @@ async function writeRows(
   });
 }
 
-/** Records the peak of heap and buffers, beyond what there was before. Bytes. */
+/** Records the peak of heap and buffers above their initial size. Bytes. */
 class MemoryWatch implements ArchiveProgress {
   readonly signal = new AbortController().signal;
   peak = 0;

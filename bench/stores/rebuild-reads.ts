@@ -6,7 +6,7 @@ import { withBenchFolder } from '../bench-folder.ts';
 import { read, startHttpService, type HttpService } from '../http/http-service.ts';
 import { anonymousMiBOf, residentMiBOf } from '../process-figures.ts';
 import { percentile } from '../statistics.ts';
-import { lessThan, type Figures, type Work } from '../work.ts';
+import { lessThan, type Figures, type Benchmark } from '../benchmark.ts';
 import { EVENTS_PER_RUN, writeRunLog } from './run-log.ts';
 
 const READERS = 4;
@@ -20,7 +20,7 @@ const DURING = 80_000;
 const SAMPLE_INTERVAL = 250;
 
 /** Reads over HTTP before and during a rebuild of the view of runs, at full speed. */
-export const rebuildReads: Work = {
+export const rebuildReads: Benchmark = {
   targets: [
     lessThan('p95/before', 1.5),
     lessThan('failed', 1, 'reads never stop'),

@@ -55,8 +55,13 @@ async function rebuild(
   fillElsewhere: FillingThreads,
 ): Promise<number> {
   const projector = createProjector({
-    ...{ store, readModel, telemetry: silent, clock: new SystemClock(), fence: 1 },
-    ...{ projections: [runsProjection], fillElsewhere },
+    store,
+    readModel,
+    telemetry: silent,
+    clock: new SystemClock(),
+    fence: 1,
+    projections: [runsProjection],
+    fillElsewhere,
   });
   const stop = new AbortController();
   const head = await store.head();
@@ -67,7 +72,7 @@ async function rebuild(
     });
     ended = projector.run(stop.signal);
     await caughtUp;
-    // It is live when it is indexed, synced and switched to.
+    // The view is live when it is indexed, synced and switched to.
     while ((await readModel.liveGeneration(runsProjection)) === null) {
       await new Promise((resolve) => setImmediate(resolve));
     }

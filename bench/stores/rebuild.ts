@@ -3,12 +3,12 @@ import { PROJECTOR_HEAP } from '../../app/projecting/start-projector.ts';
 import { setEngineOptions } from '../../app/starting/engine-options.ts';
 import { startThread } from '../../stores/sqlite/start-thread.ts';
 import { withBenchFolder } from '../bench-folder.ts';
-import { atLeast, type Work } from '../work.ts';
+import { atLeast, type Benchmark } from '../benchmark.ts';
 import type { RebuildRates } from './rebuild-thread.ts';
 import { EVENTS_PER_RUN, writeRunLog } from './run-log.ts';
 
 /** Rebuilds the view of runs (read, check, fold, write, index, sync, switch), beside reading and parsing the log. */
-export const rebuild: Work = {
+export const rebuild: Benchmark = {
   targets: [atLeast('ratio', 0.25, 'beside plain reading and parsing')],
   count: ({ events }) => events,
   measure: ({ events }) =>

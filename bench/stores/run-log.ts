@@ -10,7 +10,7 @@ export const EVENTS_PER_RUN = 3;
 /** Runs whose events are interleaved. */
 const OVERLAP = 64;
 
-/** Writes a log of so many runs into an empty folder. */
+/** Writes a log with the given number of runs into an empty folder. */
 export const writeRunLog = (directory: string, runs: number): Promise<void> =>
   withLog(directory, (store) => appendAll(store, runAppends(runs), 500));
 
@@ -49,8 +49,15 @@ function eventOf(run: number, turn: number): DomainEvent {
     return {
       type: 'RunRequested',
       data: {
-        ...{ task_id, task_revision: 0, trigger: 'schedule', scheduled_for, priority: 5 },
-        ...{ run_at: scheduled_for, event: null, retry_of: null, prior_steps: [] },
+        task_id,
+        task_revision: 0,
+        trigger: 'schedule',
+        scheduled_for,
+        priority: 5,
+        run_at: scheduled_for,
+        event: null,
+        retry_of: null,
+        prior_steps: [],
         created_by: nameBasedId('bench agent', String(run % 50)),
         overlap_policy: 'allow',
       },
@@ -61,8 +68,14 @@ function eventOf(run: number, turn: number): DomainEvent {
     return { type: 'RunStarted', data };
   }
   const step = {
-    ...{ step: 'step_0', status: 'succeeded' as const, result: { number: run }, error: null },
-    ...{ started_at, finished_at: timeOf(run, 2), attempt: 1, log: [] },
+    step: 'step_0',
+    status: 'succeeded' as const,
+    result: { number: run },
+    error: null,
+    started_at,
+    finished_at: timeOf(run, 2),
+    attempt: 1,
+    log: [],
   };
   const summary = { total_steps: 1, executed_steps: 1, skipped_steps: 0 };
   const output = { steps: { step_0: { number: run } }, summary };

@@ -6,14 +6,14 @@ import type { Projection, ReadModel } from '../../projections/read-model.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
 import { withBenchFolder } from '../bench-folder.ts';
 import { secondsOf } from '../bench-service.ts';
-import type { Figures, Work } from '../work.ts';
+import type { Figures, Benchmark } from '../benchmark.ts';
 
 const DOCUMENTS = 100_000;
 const BULK_BATCH = 1_300;
 const LIVE_BATCH = 500;
 
 /** The embedded read model: filling a view in bulk, changing it with five indexes, reading it. */
-export const views: Work = {
+export const views: Benchmark = {
   targets: [],
   count: () => DOCUMENTS,
   measure: () =>

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { makeAnalysed } from '../../test/process/running/analysis-store.ts';
 import type { ApiClient } from '../../test/support/api-client.ts';
 
-/** Tasks that each published order triggers, and most runs that wait before the next one. */
+/** Tasks that each published order triggers, and the most runs that may wait before the next order. */
 const TASKS_PER_ORDER = 100;
 const MAX_WAITING_RUNS = 20_000;
 /** Publications under way at a time. */
@@ -11,13 +11,13 @@ const PUBLISHERS = 4;
 const EVENTS_PER_ORDER = TASKS_PER_ORDER * 3;
 /** Orders between two lines of progress. */
 const ORDERS_PER_LINE = 500;
-/** One of so many orders is late, and its runs of every tenth task fail. */
+/** One in this many orders is late, and its runs of every tenth task fail. */
 const ORDERS_PER_LATE_ONE = 50;
 const TASKS_PER_CHECK = 10;
 
 /**
  * Lets a service write its log through its interface: the tasks of the analysis, then tasks that run for each published
- * order, until the log has at least so many events.
+ * order, until the log has at least the given number of events.
  * @param admin a client with the scope `admin`
  */
 export async function fillByRunning(
@@ -28,13 +28,19 @@ export async function fillByRunning(
   await makeAnalysed(admin, adminId);
   for (let index = 0; index < TASKS_PER_ORDER; index += 1) {
     const tooLate = {
-      ...{ id: 'check', uses: 'fail', if: 'event.payload.late' },
+      id: 'check',
+      uses: 'fail',
+      if: 'event.payload.late',
       with: { message: 'the order came too late', retryable: false },
     };
     const steps = index % TASKS_PER_CHECK === 0 ? [tooLate] : [];
     await post(admin, '/tasks', {
-      ...{ title: `Orders ${index + 1}`, description: 'books an order', created_by: adminId },
-      ...{ schedule_kind: 'event', schedule_expr: 'orders.*', tags: ['orders'] },
+      title: `Orders ${index + 1}`,
+      description: 'books an order',
+      created_by: adminId,
+      schedule_kind: 'event',
+      schedule_expr: 'orders.*',
+      tags: ['orders'],
       payload: {
         pipeline: [...steps, { id: 'book', uses: 'echo', with: '${event.payload.order}' }],
       },
@@ -46,9 +52,7 @@ export async function fillByRunning(
     while (!done) {
       order += 1;
       const payload = { order, late: order % ORDERS_PER_LATE_ONE === 0 };
-      await post(admin, '/events', {
-        ...{ topic: 'orders.placed', payload, source_agent_id: adminId },
-      });
+      await post(admin, '/events', { topic: 'orders.placed', payload, source_agent_id: adminId });
       if (order * EVENTS_PER_ORDER >= events) done = true;
       if (payload.order % ORDERS_PER_LINE === 0) {
         console.log(`filling: ${(payload.order * EVENTS_PER_ORDER).toLocaleString('en')} events`);

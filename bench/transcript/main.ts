@@ -48,7 +48,9 @@ try {
   const env = { SVC_URL: service.address, SVC_TOKEN: token, SVC_DATA_DIR: 'data' };
   const terminal = new Terminal(folder, env);
   const stage: Stage = {
-    ...{ page, admin, report: await reportOf(admin) },
+    page,
+    admin,
+    report: await reportOf(admin),
     async type(command) {
       const typed = await terminal.type(command);
       console.log(

@@ -3,7 +3,7 @@ import type { Page } from './page.ts';
 import type { Typed } from './terminal.ts';
 import type { ApiClient } from '../../test/support/api-client.ts';
 
-/** What the scenes need. */
+/** The tools of the scenes. */
 export interface Stage {
   readonly page: Page;
   /** Runs a command on the store. */
@@ -30,7 +30,7 @@ async function play(
   return typed;
 }
 
-/** Rebuild, switch and rollback, with reads meanwhile. */
+/** Rebuild, switch and rollback, with reads in the meantime. */
 async function views(stage: Stage): Promise<void> {
   const { page, admin } = stage;
   page.heading('Views: rebuild, switch, rollback');

@@ -19,7 +19,10 @@ import { nameBasedId } from '../ids.ts';
 import { streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
 
-/** A withdrawal that is not complete by then was left behind by a crash: any command may void it. Milliseconds. */
+/**
+ * A withdrawal that is not complete after this time was left behind by a crash. Then any command may void it.
+ * Milliseconds.
+ */
 const WITHDRAWAL_LIFE = 60_000;
 
 /** The scope that registering agents requires. */
@@ -30,13 +33,13 @@ type Withdrawal = DataOf<'AdminWithdrawn'>['withdrawals'][number];
 
 type Admins = Loaded<readonly Withdrawal[]>;
 
-/** Each event carries every withdrawal that may still be open, so only the last is read. */
+/** Each event carries every withdrawal that may still be open, so only the last event is read. */
 const adminsFold: Fold<readonly Withdrawal[], AdminsEvent> = {
   initial: [],
   evolve: (_state, event) => event.data.withdrawals,
 };
 
-/** A change that takes the scope, or the use of it, from an agent. */
+/** A change that takes the scope, or its use, from an agent. */
 interface WithdrawalCommand<T> {
   readonly store: EventStore;
   readonly agentId: string;
@@ -50,15 +53,16 @@ interface WithdrawalCommand<T> {
 }
 
 /**
- * Takes the scope `admin`, or the use of it, from an agent, if it has it and another enabled agent keeps it.
+ * Takes the scope `admin`, or its use, from an agent, if another enabled agent keeps the scope.
  *
- * Two admins that take it from each other at once would each find the other. So a withdrawal is first announced in the
- * one stream `admins`, at the revision read before the other admins were looked at. The loser of that race looks again,
- * and an announced agent no longer counts as an admin. An announcement holds for one revision of the agent: any change
- * of the agent voids it. After a crash in between, any command may void it after a minute by an empty change.
+ * Two admins that take the scope from each other at once would each find the other. So a withdrawal is first announced
+ * in the single stream `admins`, at the revision read before the other admins were looked up. The loser of that race
+ * looks them up again. An announced agent no longer counts as an admin. An announcement holds for one revision of the
+ * agent: any change of the agent voids it. If the process crashes in between, any command may void the announcement
+ * after a minute, by an empty change of the agent.
  *
- * @throws RefusalError `STATE_CONFLICT` for the last admin, and when other changes of the agent keep overtaking this one;
- *   `REVISION_MISMATCH` for `expectedRevision`; what `act` throws
+ * @throws RefusalError `STATE_CONFLICT` for the last admin, and when other changes of the agent keep overtaking this
+ *   one; `REVISION_MISMATCH` for `expectedRevision`; what `act` throws
  */
 export function withdrawAdmin<T>(command: WithdrawalCommand<T>): Promise<T> {
   const { agentId, expectedRevision } = command;
@@ -69,7 +73,7 @@ async function withdrawOnce<T>(command: WithdrawalCommand<T>): Promise<T> {
   const { store, agentId, context, expectedRevision, act } = command;
   const stream = streams.agent(agentId);
   for (;;) {
-    // Read before any agent: a later announcement makes the append below fail.
+    // Read before any agent, so that a later announcement makes the append below fail.
     const admins = await loadLast(store, streams.admins(), adminsFold);
     const { state, revision } = await load(store, stream, agentFold);
     const { scopes } = requireAgent(state);
@@ -91,7 +95,8 @@ async function withdrawOnce<T>(command: WithdrawalCommand<T>): Promise<T> {
     try {
       return await act(revision);
     } catch (error) {
-      // The agent counts again at once. If this append loses a race, the announcement is void in a minute.
+      // The agent then counts as an admin again at once. If this append loses a race, the
+      // announcement is void after a minute.
       if (error instanceof RefusalError) await announce(store, announced, open, context);
       throw error;
     }
@@ -120,9 +125,9 @@ async function keepsAdmin(
   if (state.disabled !== null) return false;
   const found = withdrawals.find((each) => each.agent_id === id && each.revision === revision);
   if (found === undefined) return true;
-  // In both directions: the clock may have been set back.
+  // Compared in both directions, because the clock may have been set back.
   if (Math.abs(context.now - fromIso(found.since)) < WITHDRAWAL_LIFE) return false;
-  // A slow withdrawal that continues after all loses the race for the agent, and looks again.
+  // A slow withdrawal that still continues loses the race for the agent, and starts again.
   const fence = { type: 'AgentUpdated', data: { changes: { name: state.name } } } as const;
   const commandId = nameBasedId('void', context.commandId, stream, String(revision));
   const events = toNewEvents(stream, [fence], { ...context, commandId });
@@ -144,7 +149,7 @@ async function openWithdrawals(
   return open;
 }
 
-/** Announces withdrawals. @returns the stream afterwards; null where it has changed since it was read */
+/** Announces withdrawals. @returns the stream afterwards; null if it has changed since it was read */
 async function announce(
   store: EventStore,
   { revision }: Admins,
@@ -152,7 +157,7 @@ async function announce(
   context: CommandContext,
 ): Promise<Admins | null> {
   const stream = streams.admins();
-  // A repetition looks again at who else has the scope, so it is another command.
+  // A repetition looks up the other admins again, so it is another command.
   const commandId = nameBasedId('admins', context.commandId, String(revision));
   const event: AdminsEvent = { type: 'AdminWithdrawn', data: { withdrawals: [...withdrawals] } };
   const events = toNewEvents(stream, [event], { ...context, commandId });

@@ -1,13 +1,13 @@
 import { RefusalError } from '../errors.ts';
 import type { SeenRevision } from '../handle.ts';
 
-/** Attempts of a change of several appends that other changes of the agent overtake. */
+/** The most attempts of a change of several appends that other changes of the agent overtake. */
 const MAX_ATTEMPTS = 6;
 
 /**
  * Repeats a change of several appends while other changes of the agent overtake it, unless the caller gave the revision
  * that it saw.
- * @throws RefusalError `STATE_CONFLICT` after six attempts; what the change throws
+ * @throws RefusalError `STATE_CONFLICT` after six attempts; errors of the change
  */
 export async function whileOvertaken<T>(
   agentId: string,

@@ -6,7 +6,7 @@ import { streams } from '../streams.ts';
 import type { DisabledRuns, MisfirePolicy } from '../vocabulary.ts';
 
 /**
- * Disables an agent by one append to its stream. All that follows derives from the agent's state, so a process that dies
+ * Disables an agent by one append to its stream. All consequences derive from the agent's state, so a process that dies
  * leaves nothing half done. For an admin, an announcement comes first: see {@link withdrawAdmin}.
  * @param command.others ids of agents that may have the scope `admin`
  * @throws RefusalError `NOT_FOUND`; `STATE_CONFLICT` for the last admin
@@ -28,7 +28,7 @@ export function disableAgentCommand(command: {
 
 /**
  * Enables an agent.
- * @param missed the policy for fires of its tasks that came due meanwhile
+ * @param missed the policy for fires of its tasks that came due while it was disabled
  * @throws RefusalError `NOT_FOUND`
  */
 export function enableAgentCommand(

@@ -35,7 +35,10 @@ type AgentName = Pick<RegisteredAgent, 'namespace' | 'name'>;
 
 const nameStream = ({ namespace, name }: AgentName): string => streams.agentName(namespace, name);
 
-/** A reserved name that its agent does not use by then was left behind by a crash: any command may void it. Milliseconds. */
+/**
+ * A reserved name that its agent does not use after this time was left behind by a crash. Then any command may void it.
+ * Milliseconds.
+ */
 const RESERVATION_LIFE = 60_000;
 
 /**
@@ -62,9 +65,9 @@ export async function registerAgentCommand(
 }
 
 /**
- * Changes an agent. Reserves a new name before, and releases the old one after. The change expects the agent as it was
- * before the reservation, and the old name's stream as it was then: of concurrent renames, none releases a name that
- * another has come back to.
+ * Changes an agent. Reserves a new name before the change, and releases the old name after it. The change expects the
+ * revisions that the agent and the old name's stream had before the reservation. So no concurrent rename releases a
+ * name that another one has taken again.
  *
  * @throws RefusalError `STATE_CONFLICT` when the name is taken, and when other changes keep overtaking this one;
  *   `REVISION_MISMATCH` for `expectedRevision`
@@ -105,7 +108,7 @@ async function updateOnce(
   };
   const { name } = changes;
   if (name === undefined) return handle({ ...change, expectedRevision });
-  // At this revision: after another rename, the name would no longer be reserved.
+  // Appended at this revision, because the name would no longer be reserved after another rename.
   const asSeen = { ...change, expectedRevision: Number(loaded.revision) };
   if (name === before.name) return handle(asSeen);
   const old = await load(store, nameStream(before), agentNameFold);
@@ -117,7 +120,7 @@ async function updateOnce(
 
 /**
  * Releases a name that its agent no longer uses.
- * @param seen only at this revision of the name's stream; default: at any
+ * @param seen releases only at this revision of the name's stream; default: at any revision
  */
 export async function releaseAgentName(
   store: EventStore,
@@ -142,7 +145,9 @@ export async function releaseAgentName(
   }
 }
 
-/** @param anew also where the agent has the name already: a concurrent change may be releasing it */
+/**
+ * @param anew reserves again even if the agent already has the name, because a concurrent change may be releasing it
+ */
 async function reserve(
   store: EventStore,
   named: AgentName,
@@ -158,7 +163,7 @@ async function reserve(
     await voidIfLeftBehind({ store, named, holder, since: fromIso(since), seen, context });
     found = await load(store, stream, agentNameFold);
   }
-  // A repetition looks again at the name, so it is another command.
+  // A repetition reads the name again, so it is another command.
   const commandId = nameBasedId('reserve', context.commandId, String(found.revision));
   await handle({
     store,
@@ -171,7 +176,7 @@ async function reserve(
 
 /**
  * Releases a name whose holder was never registered, does not use it, or is removed. First appends a fence to the
- * holder's stream: a slow command that is about to use the name loses the race for that stream, and looks again.
+ * holder's stream: a slow command that is about to use the name loses the race for that stream, and starts again.
  */
 async function voidIfLeftBehind(reservation: {
   readonly store: EventStore;
@@ -184,23 +189,24 @@ async function voidIfLeftBehind(reservation: {
   const { store, named, holder, since, seen, context } = reservation;
   const stream = streams.agent(holder);
   const { state, revision } = await load(store, stream, agentFold);
-  // A removed agent never uses it: its rename and its removal have crossed.
+  // A removed agent never uses the name, because its rename and its removal ran at the same time.
   const mayUse = state.status === 'none' || state.status === 'registered';
   if (mayUse && context.now - since < RESERVATION_LIFE) return;
   if (state.status === 'registered' && state.name === named.name) return;
-  // Another command each time: appending the events of a known one again would have no effect.
+  // Another command each time, because appending the events of a known command again would have no
+  // effect.
   const commandId = nameBasedId('void', context.commandId, stream, `${seen} ${revision}`);
   const voiding = { ...context, commandId };
   const fence = fenceOf(state, named);
   if (fence !== null) {
     const events = toNewEvents(stream, [fence], voiding);
-    // After a lost race the holder was faster: it uses the name.
+    // After a lost race, the holder was faster and uses the name.
     if ((await tryAppend(store, stream, events, revision)) === null) return;
   }
   await releaseAgentName(store, named, holder, voiding, seen);
 }
 
-/** The event that keeps the holder of a name from using it; null where none is needed. */
+/** The event that prevents the holder of a name from using it; null if none is needed. */
 function fenceOf(holder: AgentState, named: AgentName): AgentEvent | null {
   if (holder.status === 'none') {
     return { type: 'Abandoned', data: { reservation: nameStream(named) } };

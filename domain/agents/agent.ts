@@ -27,13 +27,15 @@ export interface RegisteredAgent {
   readonly webhook_url: string | null;
   /** Null without a secret. `revision`: of the event that set it. */
   readonly credentials: { readonly secret_hash: string; readonly revision: number } | null;
-  /** Of the event that ended all earlier sessions: new credentials, or a disabling; null before the first. */
+  /**
+   * The revision of the event that ended all earlier sessions: new credentials, or a disabling; null before the first.
+   */
   readonly sessions_revision: number | null;
   /** Null while the agent is enabled. */
   readonly disabled: Disabling | null;
-  /** The last time that it was enabled again; null before. */
+  /** When it was last enabled again; null if it never was. */
   readonly enabled: Enabling | null;
-  /** Had the scope `tasks:write`, or `admin`, and has neither any more. */
+  /** Whether the agent once had the scope `tasks:write` or `admin`, and now has neither. */
   readonly lost_tasks_scope: boolean;
   readonly webhook_secret_version: number;
   readonly created_at: string;
@@ -52,7 +54,7 @@ export interface Disabling {
 /** The end of a disabling. */
 export interface Enabling {
   readonly at: string;
-  /** The policy for fires of the agent's tasks that came due meanwhile. */
+  /** The policy for fires of the agent's tasks that came due while it was disabled. */
   readonly missed: MisfirePolicy;
 }
 
@@ -141,7 +143,7 @@ export function registerAgent(
   return secretHash === null ? [registered] : [registered, credentialsSet(secretHash)];
 }
 
-/** Changes the fields that differ; no event when none does. */
+/** Changes the fields that differ. No event if no field differs. */
 export function updateAgent(
   state: AgentState,
   changes: Partial<AgentFields>,
@@ -168,13 +170,16 @@ export function rotateWebhookSecret(state: AgentState): readonly AgentEvent[] {
   return [{ type: 'WebhookSecretRotated', data: { version: webhook_secret_version + 1 } }];
 }
 
-/** Disables an agent; no event where that was done with the same choice for its runs. */
+/** Disables an agent. No event if it is already disabled with the same choice for its runs. */
 export function disableAgent(state: AgentState, runs: DisabledRuns): readonly AgentEvent[] {
   const { disabled } = requireAgent(state);
   return disabled?.runs === runs ? [] : [{ type: 'AgentDisabled', data: { runs } }];
 }
 
-/** Ends a disabling; no event where the agent is enabled. @param missed the policy for fires that came due meanwhile */
+/**
+ * Enables an agent. No event if it is enabled.
+ * @param missed the policy for fires that came due while it was disabled
+ */
 export function enableAgent(state: AgentState, missed: MisfirePolicy): readonly AgentEvent[] {
   const { disabled } = requireAgent(state);
   return disabled === null ? [] : [{ type: 'AgentEnabled', data: { missed } }];
@@ -203,7 +208,7 @@ const credentialsSet = (secretHash: string): AgentEvent => ({
   data: { secret_hash: secretHash },
 });
 
-/** Which agent holds a name, and since when. */
+/** The agent that holds a name, and the time since which it has held the name. */
 export type AgentNameState = {
   readonly agent_id: string;
   readonly since: string;
@@ -218,8 +223,8 @@ export const agentNameFold: Fold<AgentNameState, AgentNameEvent> = {
 };
 
 /**
- * Reserves a name. No event where the agent has it already, except with `anew`: then a concurrent release of the name
- * loses the race.
+ * Reserves a name. No event if the agent already has it, except with `anew`, which makes a concurrent release of the
+ * name lose the race.
  */
 export function reserveName(
   state: AgentNameState,
@@ -234,7 +239,7 @@ export function reserveName(
   return [{ type: 'NameReserved', data: { name, agent_id: agentId } }];
 }
 
-/** Releases a name; no event when it is not the agent's. */
+/** Releases a name. No event if the agent does not have it. */
 export function releaseName(
   state: AgentNameState,
   name: string,

@@ -7,16 +7,16 @@ import type { Fold } from '../handle.ts';
 import { nameBasedId, tokenHash } from '../ids.ts';
 import { namespaceField, namespaceOf } from '../namespaces/namespace.ts';
 
-/** Begins every key, so that people and scanners recognise one. */
+/** The prefix of every key, by which people and scanners recognise keys. */
 export const API_KEY_PREFIX = 'svck_';
 
 /** 32 bytes in base64url. */
 const API_KEY = /^svck_[A-Za-z0-9_-]{43}$/;
 
 /**
- * An API key: lets its holder call the service for an agent, with some of the agent's scopes, without signing in.
+ * An API key. Its holder can call the service as an agent, with some of the agent's scopes, without signing in.
  *
- *   none ──ApiKeyCreated──► active ──ApiKeyRevoked──► revoked
+ * none ──ApiKeyCreated──► active ──ApiKeyRevoked──► revoked
  */
 export type ApiKeyState = { readonly status: 'none' } | ApiKey;
 
@@ -26,12 +26,12 @@ export interface ApiKey {
   readonly namespace: string;
   readonly name: string;
   readonly scopes: readonly string[];
-  /** Null: never. */
+  /** null if it never expires. */
   readonly expires_at: string | null;
   readonly key_hash: string;
 }
 
-/** What is chosen when a key is created. */
+/** The fields that the creator of a key chooses. */
 export type ApiKeyFields = Pick<ApiKey, 'agent_id' | 'name' | 'scopes' | 'expires_at'>;
 
 export const apiKeyFold: Fold<ApiKeyState, ApiKeyEvent> = {
@@ -66,19 +66,23 @@ export function createApiKey(
 ): readonly ApiKeyEvent[] {
   if (state.status !== 'none') throw new RefusalError('STATE_CONFLICT', 'the key already exists');
   const data: DataOf<'ApiKeyCreated'> = {
-    ...{ agent_id, name, scopes: [...scopes], expires_at, key_hash: tokenHash(key) },
+    agent_id,
+    name,
+    scopes: [...scopes],
+    expires_at,
+    key_hash: tokenHash(key),
     ...namespaceField(namespace),
   };
   return [{ type: 'ApiKeyCreated', data }];
 }
 
-/** Revokes a key; no event when that was done before. */
+/** Revokes a key. No event if it is already revoked. */
 export function revokeApiKey(state: ApiKeyState): readonly ApiKeyEvent[] {
   if (state.status === 'none') throw new RefusalError('NOT_FOUND', 'there is no such key');
   return state.status === 'active' ? [{ type: 'ApiKeyRevoked', data: {} }] : [];
 }
 
-/** Whether a key is valid at an instant, by itself. Its agent must be registered and enabled too. */
+/** Whether a key itself is valid at an instant. Its agent must also be registered and enabled. */
 export function isValidKey(key: ApiKeyState, now: Instant): key is ApiKey {
   if (key.status !== 'active') return false;
   return key.expires_at === null || fromIso(key.expires_at) > now;

@@ -3,28 +3,28 @@ import { DEFAULT_NAMESPACE } from '../namespaces/namespace.ts';
 /** Claims of a token, by name. */
 export type PersonClaims = Readonly<Record<string, unknown>>;
 
-/** A rule of `SVC_OIDC_CLAIMS`: the scopes that people get whose claims match. */
+/** A rule of `SVC_OIDC_CLAIMS`: the scopes of people whose claims match. */
 export interface ClaimRule {
   /** The path to the claim, such as `['realm_access', 'roles']`; undefined: the rule matches everyone. */
   readonly claim?: readonly string[] | undefined;
-  /** What the claim, or one item of its list, must be; undefined: the claim must be there. */
+  /** The value that the claim, or one item of its list, must have. undefined: any value. */
   readonly is?: string | boolean | number | undefined;
   readonly scopes: readonly string[];
-  /** Undefined: `default`. */
+  /** undefined: `default`. */
   readonly namespace?: string | undefined;
 }
 
-/** What claims give a person. */
+/** The namespace and the scopes that a person's claims give. */
 export interface Grant {
   readonly namespace: string;
-  /** Each once, sorted. */
+  /** Sorted, without duplicates. */
   readonly scopes: readonly string[];
 }
 
 /**
  * The namespace and the scopes that claims give. The first rule that matches decides the namespace. The scopes are those
  * of all matching rules of that namespace.
- * @returns null where no rule matches
+ * @returns null if no rule matches
  */
 export function grantOf(rules: readonly ClaimRule[], claims: PersonClaims): Grant | null {
   const matching = rules.filter((rule) => matches(rule, claims));
@@ -41,7 +41,7 @@ const namespaceOfRule = ({ namespace }: ClaimRule): string => namespace ?? DEFAU
 
 function matches({ claim, is }: ClaimRule, claims: PersonClaims): boolean {
   if (claim === undefined) return true;
-  // Anybody can enter any address at some providers, as long as nobody checks that it is theirs.
+  // At some providers, anybody can enter any address as long as it is not verified.
   if (claim.length === 1 && claim[0] === 'email' && claims['email_verified'] !== true) return false;
   const value = valueAt(claims, claim);
   if (is === undefined) return value !== undefined && value !== null && value !== false;
@@ -61,7 +61,7 @@ function valueAt(claims: PersonClaims, path: readonly string[]): unknown {
 /** Claims that may name a person, the best first. */
 const naming = ['preferred_username', 'email', 'name', 'sub'];
 
-/** Longest name of an agent, less what {@link personName} may append. */
+/** The longest name of an agent, minus what {@link personName} may append. */
 const MAX_NAME = 80;
 
 /** A name for the agent of a person. It need not be unique. */
@@ -69,7 +69,7 @@ export function personName(claims: PersonClaims): string {
   for (const claim of naming) {
     const value = claims[claim];
     if (typeof value !== 'string') continue;
-    // No invisible characters, with which a name could pass for another's.
+    // Invisible characters are removed, because they could make a name look like another one.
     const name = [...value.replaceAll(/[\p{C}\s]+/gu, ' ').trim()];
     const short = name.slice(0, MAX_NAME).join('').trim();
     if (short !== '') return short;

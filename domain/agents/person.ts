@@ -3,21 +3,21 @@ import type { Fold } from '../handle.ts';
 import { namespaceField, namespaceOf } from '../namespaces/namespace.ts';
 import type { Grant } from './claim-rules.ts';
 
-/** A person at an identity provider, who is one agent in each namespace that the claims have given. */
+/** A person at an identity provider. In each namespace that their claims have given, the person is one agent. */
 export interface Person {
   readonly issuer: string;
   /** The claim `sub`. */
   readonly subject: string;
 }
 
-/** What is known of a person; null before the first sign-in. */
+/** The state of a person; null before the first sign-in. */
 export type PersonState = {
   /** The present agent. */
   readonly agent_id: string;
   readonly namespace: string;
   readonly scopes: readonly string[];
   readonly issued_at: string;
-  /** The agents of all namespaces, by the namespace. */
+  /** The person's agents, by namespace. */
   readonly agents: Readonly<Record<string, string>>;
 } | null;
 
@@ -32,7 +32,7 @@ export const personFold: Fold<PersonState, PersonEvent> = {
   },
 };
 
-/** Records what the provider says of a person, and the agent that the person is. */
+/** Records the provider's claims about a person, and the person's agent. */
 export function personIdentified(
   { issuer, subject }: Person,
   agentId: string,
@@ -42,7 +42,9 @@ export function personIdentified(
   return {
     type: 'PersonIdentified',
     data: {
-      ...{ issuer, subject, agent_id: agentId },
+      issuer,
+      subject,
+      agent_id: agentId,
       ...namespaceField(namespace),
       scopes: [...scopes],
       issued_at: issuedAt,

@@ -1,7 +1,7 @@
-/** The scope without which an agent can't have tasks of its own making. Whoever loses it has no active tasks. */
+/** The scope that an agent needs to create tasks. An agent that loses it can have no active tasks. */
 export const TASKS_SCOPE = 'tasks:write';
 
-/** Whether an agent has a scope, itself or by `admin`, which implies all. */
+/** Whether an agent has a scope, directly or through `admin`, which implies all. */
 export function hasScope(
   { scopes }: { readonly scopes: readonly string[] },
   scope: string,

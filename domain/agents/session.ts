@@ -15,7 +15,9 @@ export type SessionState =
       readonly agent_id: string;
       readonly refresh_id: string;
       readonly expires_at: string;
-      /** The agent's `sessions_revision` at its start: new credentials and a disabling end it. */
+      /**
+       * The agent's `sessions_revision` at the start of the session. New credentials or a disabling end the session.
+       */
       readonly credentials_revision: number | null;
     };
 
@@ -39,7 +41,7 @@ export function isOpenFor(
   return session.credentials_revision === agent.sessions_revision;
 }
 
-/** Exchanges a refresh token. One that was used before may be stolen: the session ends, and `reused` is true. */
+/** Exchanges a refresh token. A token that was used before may be stolen, so the session ends and `reused` is true. */
 export function refreshSession(
   state: SessionState,
   refreshId: string,
@@ -52,7 +54,7 @@ export function refreshSession(
   return { events: [{ type: 'SessionEnded', data: { reason: 'reuse' } }], reused: true };
 }
 
-/** Ends a session; no event when it has ended or never began. */
+/** Ends a session. No event if it has ended or never began. */
 export function endSession(state: SessionState): readonly SessionEvent[] {
   return state.status === 'open' ? [{ type: 'SessionEnded', data: { reason: 'revoked' } }] : [];
 }

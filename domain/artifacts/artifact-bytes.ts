@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../events/catalogue.ts';
 import { isArtifact } from './artifact.ts';
 
-/** The bytes of all artifacts that a result refers to, at any depth. */
+/** The total size in bytes of all artifacts that a result refers to, at any depth. */
 export function bytesOfArtifacts(result: unknown): number {
   let bytes = 0;
   const pending: unknown[] = [result];
@@ -14,7 +14,10 @@ export function bytesOfArtifacts(result: unknown): number {
   return bytes;
 }
 
-/** The bytes of the artifacts of the steps that an event of a run ends, or takes over from another run. */
+/**
+ * The total size in bytes of the artifacts that an event adds to a run, by the steps that it ends or reuses from
+ * another run.
+ */
 export function artifactBytesAt(event: DomainEvent): number {
   switch (event.type) {
     case 'RunRequested':

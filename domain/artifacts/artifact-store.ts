@@ -4,28 +4,28 @@
  * (`test/contracts/artifact-store.ts`) tests both.
  *
  * An artifact belongs to a run and is named by the SHA-256 of its content, so writing it again changes nothing. It is
- * written before the event that refers to it: a crash in between leaves an artifact without a reference, never the
+ * written before the event that refers to it. A crash in between leaves an artifact without a reference, never the
  * reverse.
  *
  * All methods throw ArtifactError.
  */
 export interface ArtifactStore {
-  /** Durable once this resolves, and never readable in part. */
+  /** Writes an artifact. It is durable once this resolves, and never partly readable. */
   put(runId: string, artifact: string, content: Uint8Array): Promise<void>;
 
-  /** Begins to read an artifact; null where there is none. The caller reads all of it, or closes it. */
+  /** Opens an artifact for reading; null if there is none. The caller must read the whole artifact or close it. */
   open(runId: string, artifact: string): Promise<OpenArtifact | null>;
 
-  /** Gives an artifact to another run too. @returns false where there is none */
+  /** Copies an artifact to another run. @returns false if there is none */
   copy(artifact: string, from: string, to: string): Promise<boolean>;
 
   /** Removes an artifact, if there is one. */
   remove(runId: string, artifact: string): Promise<void>;
 
-  /** All artifacts, in pages. Those written or removed meanwhile may be missing. */
+  /** All artifacts, in pages. Artifacts written or removed during the read may be missing. */
   list(): AsyncIterable<readonly StoredArtifact[]>;
 
-  /** Asks the store whether it can be used. Changes nothing. */
+  /** Checks whether the store can be used. Changes nothing. */
   check(): Promise<void>;
 
   close(): Promise<void>;
@@ -33,7 +33,7 @@ export interface ArtifactStore {
 
 export interface OpenArtifact {
   readonly sizeBytes: number;
-  /** Can be read once. */
+  /** The content, which can be read only once. */
   readonly chunks: AsyncIterable<Uint8Array>;
   close(): void;
 }
@@ -46,16 +46,16 @@ export interface StoredArtifact {
 }
 
 export type ArtifactErrorCode =
-  /** The store does not answer, refuses, or has no room. Nothing is known to be written. */
+  /** The store does not respond, rejects the request, or is full. Whether anything was written is unknown. */
   | 'UNAVAILABLE'
-  /** The content is not what was written. */
+  /** The content differs from the content that was written. */
   | 'DAMAGED';
 
 /** An error of the store of artifacts. Its message has the problem and the remedy. */
 export class ArtifactError extends Error {
   readonly code: ArtifactErrorCode;
   readonly problem: string;
-  /** What an operator should do. */
+  /** The remedy for the operator. */
   readonly remedy: string;
 
   constructor(code: ArtifactErrorCode, problem: string, remedy: string, cause?: unknown) {

@@ -1,10 +1,10 @@
 import { sha256 } from '../ids.ts';
 
-/** What a result is replaced by where it is kept as an artifact. */
+/** The reference that replaces a result which is stored as an artifact. */
 export interface Artifact {
   /** Its name within the run: the SHA-256 of its content. */
   readonly artifact: string;
-  /** Of its JSON in UTF-8. */
+  /** The size of its JSON in UTF-8. */
   readonly size_bytes: number;
   readonly sha256: string;
 }
@@ -22,7 +22,7 @@ export function artifactOf(content: Uint8Array): Artifact {
   return { artifact: digest, size_bytes: content.byteLength, sha256: digest };
 }
 
-/** Whether a value is such a reference. A tool may return the like, so there may be no such artifact. */
+/** Whether a value is such a reference. A tool may return a similar object, so the artifact may not exist. */
 export function isArtifact(value: unknown): value is Artifact {
   if (typeof value !== 'object' || value === null || Object.keys(value).length !== 3) return false;
   const { artifact, size_bytes, sha256: digest } = value as Record<keyof Artifact, unknown>;
@@ -34,7 +34,10 @@ export function isArtifact(value: unknown): value is Artifact {
   );
 }
 
-/** The names of all artifacts that a result refers to, at any depth: that of a child run has those of its steps. */
+/**
+ * The names of all artifacts that a result refers to, at any depth. The result of a child run contains the references
+ * of its steps.
+ */
 export function artifactsIn(value: unknown): ReadonlySet<string> {
   const names = new Set<string>();
   const pending: unknown[] = [value];

@@ -4,13 +4,13 @@ import { MAX_RESULT_BYTES, jsonBytes, truncateTo, type Measured } from '../pipel
 import { artifactOf, artifactsIn } from './artifact.ts';
 import { ArtifactError, type ArtifactStore } from './artifact-store.ts';
 
-/** Where results go that are too large for an event. */
+/** The place where results are stored that are too large for an event. */
 export interface ArtifactKeeping {
   readonly store: ArtifactStore;
-  /** Larger results are cut instead. 0: all are. */
+  /** Larger results are cut instead. 0: all results are cut. */
   readonly maxBytes: number;
   /**
-   * Throws where a namespace may not keep that many bytes more. Default: it may.
+   * Throws if a namespace may not store that many more bytes. Default: never throws.
    * @throws RefusalError `STATE_CONFLICT`
    */
   readonly requireRoom?: (namespace: string, bytes: number) => Promise<void>;
@@ -22,15 +22,15 @@ interface KeepingRun {
   readonly namespace: string;
 }
 
-/** Artifacts that are copied at the same time. */
+/** The most artifacts copied at the same time. */
 const CONCURRENT_COPIES = 16;
 
 /**
- * A result as an event can hold it: itself if it fits, else a reference to the artifact that it was written to.
- * @param keeping undefined: what does not fit is cut
+ * Returns a result in a form that fits into an event: itself, or a reference to the artifact that it was written to.
+ * @param keeping undefined: a result that does not fit is cut
  * @param result masked and plain JSON
- * @param limit bytes from which on it does not fit
- * @throws ArtifactError; RefusalError `STATE_CONFLICT` where the quota of the run's namespace is used up
+ * @param limit the size in bytes from which it does not fit
+ * @throws ArtifactError; RefusalError `STATE_CONFLICT` if the quota of the run's namespace is used up
  */
 export async function keptResult(
   keeping: ArtifactKeeping | undefined,
@@ -50,8 +50,8 @@ export async function keptResult(
 }
 
 /**
- * Gives the artifacts that results refer to to another run, which is about to record the same results. Those that are
- * gone, or whose references a tool made up, are passed over.
+ * Copies the artifacts that results refer to to another run, which is about to record the same results. Artifacts that
+ * do not exist are skipped: they are gone, or a tool made up the reference.
  * @throws ArtifactError
  */
 export async function copyArtifacts(
@@ -66,7 +66,7 @@ export async function copyArtifacts(
   await mapInBatches(names, CONCURRENT_COPIES, (name) => store.copy(name, from, to));
 }
 
-/** Whether the failure may pass. */
+/** Whether the failure of a write may be temporary. */
 export function isArtifactOutage(error: unknown): error is ArtifactError {
   return error instanceof ArtifactError && error.code === 'UNAVAILABLE';
 }

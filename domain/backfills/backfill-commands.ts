@@ -64,8 +64,15 @@ export function planBackfill(
     throw refuse('from', issue);
   }
   return {
-    ...{ task_id: taskId, task_revision: revision, created_by },
-    ...{ from: toIso(from), to: toIso(to), only, concurrency, total, earlier: [...earlier] },
+    task_id: taskId,
+    task_revision: revision,
+    created_by,
+    from: toIso(from),
+    to: toIso(to),
+    only,
+    concurrency,
+    total,
+    earlier: [...earlier],
     ...(params === undefined ? {} : { params }),
     ...namespaceField(namespace),
   };
@@ -112,9 +119,9 @@ export function cancelBackfillCommand(options: {
 export interface BackfillPreview {
   /** Nominal times that are left out because they have a run. */
   readonly existing: number;
-  /** Nominal times that would run. */
+  /** How many nominal times would run. */
   readonly to_request: number;
-  /** The first of these. */
+  /** The first of these times. */
   readonly first: readonly string[];
 }
 
@@ -130,7 +137,7 @@ export async function previewBackfill(
   let existing = 0;
   let upTo: string | null = null;
   for (;;) {
-    // A few at a time: computing all of them at once would block the event loop.
+    // Computed a few at a time, because computing all at once would block the event loop.
     const times: readonly string[] = nominalTimes(schedule, plan, upTo, CONCURRENCY);
     const has = await haveRuns(store, plan, times);
     for (const [index, nominal] of times.entries()) {
@@ -144,8 +151,8 @@ export async function previewBackfill(
 }
 
 /**
- * Which nominal times a backfill leaves out: those whose fire was requested and not skipped, whatever became of the
- * run, and those that an earlier backfill ran and did not cancel. Reads the streams of the runs.
+ * The nominal times that a backfill leaves out: those whose fire requested a run that was not skipped, with any
+ * outcome, and those that an earlier backfill ran and did not cancel. Reads the streams of the runs.
  *
  * @param fired nominal times of fires whose runs may still be requested: they count as having a run
  */

@@ -58,7 +58,7 @@ export const backfillFold: Fold<BackfillState, BackfillEvent> = {
   },
 };
 
-/** Whether there is work left: nominal times to decide, or unfinished runs. */
+/** Whether work is left: nominal times to decide, or unfinished runs. */
 export function isOpen(backfill: BackfillState): backfill is KnownBackfill {
   if (backfill.state === 'running') return true;
   return backfill.state === 'canceled' && backfill.progress.unfinished.length > 0;
@@ -76,13 +76,13 @@ export function requestBackfill(
 export interface BackfillStep {
   /** Outcomes of ended runs, by nominal time. */
   readonly ended: ReadonlyMap<string, BackfillOutcome>;
-  /** The nominal time up to which everything is decided. */
+  /** The nominal time up to which all times are decided. */
   readonly upTo: string | null;
   /** Nominal times to run. */
   readonly taken: readonly string[];
   /** Number of nominal times that were left out because they have a run. */
   readonly existing: number;
-  /** No nominal time is left after `upTo`. */
+  /** Whether no nominal time is left after `upTo`. */
   readonly exhausted: boolean;
 }
 
@@ -127,7 +127,10 @@ export function cancelBackfill(state: BackfillState, by: BackfillStop): readonly
   return state.state === 'canceled' ? [] : [{ type: 'BackfillCanceled', data: { by } }];
 }
 
-/** How many runs may be unfinished at once: one where runs of the task must not overlap, as others could only wait. */
+/**
+ * How many runs may be unfinished at once. If runs of the task must not overlap, it is one, because others could only
+ * wait.
+ */
 export function effectiveConcurrency(
   { concurrency }: Pick<DataOf<'BackfillRequested'>, 'concurrency'>,
   overlap: OverlapPolicy,
@@ -135,7 +138,7 @@ export function effectiveConcurrency(
   return overlap === 'allow' ? concurrency : 1;
 }
 
-/** The nominal times of a span, ends included, after those that are decided: at most `limit` of them. */
+/** The undecided nominal times of a span, ends included; at most `limit` of them. */
 export function nominalTimes(
   timetable: Pick<Timetable, 'next'>,
   { from, to }: Pick<DataOf<'BackfillRequested'>, 'from' | 'to'>,

@@ -18,14 +18,14 @@ export const agentEvents = {
   /** Holds only the secret's scrypt hash. Ends every earlier session. */
   AgentCredentialsSet: event({ secret_hash: Type.String() }),
   WebhookSecretRotated: event({ version: Type.Integer({ minimum: 1 }) }),
-  /** Ends every earlier session. Nothing may act for the agent; `runs`: what becomes of its runs. */
+  /** Ends every earlier session. Nothing may act for the agent. `runs`: what happens to its runs. */
   AgentDisabled: event({ runs: OneOf(disabledRuns) }),
-  /** `missed`: the policy for fires of its tasks that came due meanwhile. */
+  /** `missed`: the policy for fires of its tasks that came due while it was disabled. */
   AgentEnabled: event({ missed: OneOf(misfirePolicies) }),
   AgentRemoved: event({}),
   NameReserved: event({ name: Type.String(), agent_id: Id }),
   NameReleased: event({ name: Type.String(), agent_id: Id }),
-  /** Closes a stream that was reserved and never begun. */
+  /** Closes a stream that was reserved but never begun. */
   Abandoned: event({ reservation: Type.String() }),
   /** The agents that are about to lose the scope `admin`, each at one revision. */
   AdminWithdrawn: event({
@@ -42,7 +42,7 @@ export const sessionEvents = {
     /** `jti` of the valid refresh token. */
     refresh_id: Id,
     expires_at: Type.String(),
-    /** Revision of the agent's last AgentCredentialsSet or AgentDisabled; null where it has neither. */
+    /** Revision of the agent's last AgentCredentialsSet or AgentDisabled; null if it has neither. */
     credentials_revision: Nullable(Type.Integer({ minimum: 0 })),
   }),
   SessionRefreshed: event({ refresh_id: Id, expires_at: Type.String() }),

@@ -1,14 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import { event, Id, Namespace, Nullable, Timestamp } from './schema-parts.ts';
 
-/** Events of `apikey-<id>`: a key of an agent, beside its secret. */
+/** Events of `apikey-<id>`: an API key of an agent. */
 export const apiKeyEvents = {
   /** Holds only the key's hash. `namespace`: absent in `default`. */
   ApiKeyCreated: event({
     agent_id: Id,
     name: Type.String(),
     scopes: Type.Array(Type.String()),
-    /** Null: it lasts until it is revoked. */
+    /** Null: the key is valid until it is revoked. */
     expires_at: Nullable(Timestamp),
     key_hash: Type.String(),
     namespace: Namespace,

@@ -8,8 +8,8 @@ export type ToolCallOutcome = (typeof toolCallOutcomes)[number];
 /** Events of `refusals-<agent>-<day>`, `calls-<agent>-<day>` and `reads-<agent>-<day>`: audited requests that changed nothing. */
 export const auditEvents = {
   /**
-   * A refused request of a known agent (401, 403, 409, 412), or a callback that came too late. The first ones of a minute are recorded one by one, the
-   * others as sums by action, status and code.
+   * A refused request of a known agent (401, 403, 409, 412), or a callback that came too late. The first ones of a
+   * minute are recorded individually, the others as sums by action, status and code.
    */
   CommandRefused: event({
     agent_id: Id,
@@ -18,7 +18,7 @@ export const auditEvents = {
     /** The requested path; null for a sum. */
     path: Nullable(Type.String()),
     status: Type.Integer({ minimum: 400, maximum: 499 }),
-    /** Of the error body. */
+    /** The code in the error body. */
     code: Type.String(),
     count: Type.Integer({ minimum: 1 }),
     first_at: Timestamp,
@@ -35,13 +35,13 @@ export const auditEvents = {
     agent_id: Id,
     tool: Type.String(),
     outcome: OneOf(toolCallOutcomes),
-    /** Of the error: `tool_failed`, `unavailable`; null without one. */
+    /** The code of the error, such as `tool_failed` or `unavailable`; null if there was none. */
     code: Nullable(Type.String()),
     count: Type.Integer({ minimum: 1 }),
     first_at: Timestamp,
     last_at: Timestamp,
   }),
-  /** An agent read the audit, or a past state. Recorded where `SVC_AUDIT_READS` is set. */
+  /** An agent read the audit, or a past state. Recorded if `SVC_AUDIT_READS` is set. */
   AuditRead: event({
     agent_id: Id,
     /** As above. */

@@ -30,7 +30,7 @@ export const backfillEvents = {
       concurrency: Type.Integer({ minimum: 1, maximum: 100 }),
       /** Nominal times of the rule from `from` to `to`. */
       total: Type.Integer({ minimum: 1 }),
-      /** Earlier backfills of the task that share part of the span: what they have run is not missing. */
+      /** Earlier backfills of the task that overlap the span. Times that they have run are not missing. */
       earlier: Type.Array(Id),
       /** For all its runs, as in RunRequested. */
       params: Type.Optional(AnyObject),
@@ -38,7 +38,7 @@ export const backfillEvents = {
     },
     3,
   ),
-  /** Everything up to `up_to` is decided. Carries the resulting progress; counts are totals. */
+  /** All nominal times up to `up_to` are decided. Carries the resulting progress; counts are totals. */
   BackfillAdvanced: event({
     /** The last nominal time decided; null for none yet. */
     up_to: Nullable(Timestamp),
@@ -48,7 +48,7 @@ export const backfillEvents = {
     existing: count,
     /** Nominal times whose runs are not known to have ended; some may not be requested yet. */
     unfinished: Type.Array(Timestamp),
-    /** How the others ended. */
+    /** The outcomes of the other runs. */
     outcomes: closed({ succeeded: count, failed: count, canceled: count, skipped: count }),
   }),
   /** Every nominal time is decided, and every run has ended. */

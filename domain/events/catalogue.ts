@@ -93,8 +93,8 @@ export type WebhookEvent = EventOf<keyof typeof webhookEvents>;
 export type WorkerEvent = EventOf<keyof typeof workerEvents>;
 export type IdempotencyEvent = EventOf<keyof typeof idempotencyEvents>;
 
-/** The event of a run, without its payload where that is stored once for all runs of the event. */
+/** The event of a run. Its payload is left out if it is stored once for all runs of the event. */
 export type RequestedEvent = NonNullable<DataOf<'RunRequested'>['event']>;
-/** A published event as its runs and the conditions of waits see it. */
+/** A published event, as its runs and the conditions of waits see it. */
 export type TriggeringEvent = Required<RequestedEvent>;
 export type StepEnd = DataOf<'RunStepCompleted'>;

@@ -16,14 +16,17 @@ import { addLengthKeywords } from './length-keywords.ts';
 import { upcast } from './upcasters.ts';
 
 /** A string of up to this many UTF-16 units can't exceed the limit in UTF-8. */
-const SURELY_SMALL = MAX_EVENT_BYTES / 3;
+const MAX_UNCHECKED_LENGTH = MAX_EVENT_BYTES / 3;
 
 export interface ServiceEventCodec extends EventCodec {
-  /** Compiles the schema of a type, which takes milliseconds, before its first event is waited for. */
+  /**
+   * Compiles the schema of a type before any request waits for the type's first event. Compiling takes milliseconds.
+   */
   prepare(type: EventType): void;
 }
 
-// The schemas are our own: validating them, and optimising the generated code, only delays the start.
+// The schemas are the service's own. Validating them, and optimising the generated code, would only
+// delay the start.
 const ajv = new Ajv({
   strict: false,
   validateFormats: false,
@@ -33,7 +36,7 @@ const ajv = new Ajv({
 });
 addLengthKeywords(ajv);
 
-/** Compiled on first use, as a process meets few of the types; shared by all codecs of the process. */
+/** Compiled on first use, because a process meets few of the types; shared by all codecs of the process. */
 const checks = new Map<string, ValidateFunction>();
 
 function checkOf(type: string): ValidateFunction | undefined {
@@ -46,7 +49,7 @@ function checkOf(type: string): ValidateFunction | undefined {
 
 /** The codec of the service's own events: validates them against their schemas when writing and reading. */
 export function createEventCodec(): ServiceEventCodec {
-  // Ajv caches it by its schema.
+  // Ajv caches the check by its schema.
   const checkMetadata = ajv.compile(MetadataSchema);
   const dataFault = (type: string, data: unknown): string | null => {
     const check = checkOf(type);
@@ -76,7 +79,8 @@ export function createEventCodec(): ServiceEventCodec {
     const { data, metadata, fault: versionFault } = atPresentVersion(parsed);
     const fault = versionFault ?? dataFault(type, data) ?? metadataFault(type, metadata);
     if (fault !== null) return faulty(parsed, fault);
-    // Lists the fields: every event that is read comes through here, and a spread costs as much as validating.
+    // Lists the fields, because this code executes for every event that is read, and a spread costs
+    // as much as validating.
     const event = { id, stream, revision, position, createdAt, type, data, metadata };
     return event as unknown as RecordedEvent;
   };
@@ -123,7 +127,7 @@ export function createEventCodec(): ServiceEventCodec {
 /** A serialised event whose time may still change. */
 interface PreparedEvent {
   readonly data: string;
-  /** Before and after `occurredAt`. */
+  /** The parts before and after `occurredAt`. */
   readonly metadata: readonly [before: string, after: string];
 }
 
@@ -133,7 +137,7 @@ function splitAt(metadata: string, occurredAt: string): readonly [string, string
   return [metadata.slice(0, at), metadata.slice(at + occurredAt.length)];
 }
 
-/** An event that does not fit its schema. Without a time of its own it gets the store's. */
+/** An event that does not fit its schema. If it lacks a time, it gets the store's time. */
 function faulty(found: ParsedEvent, fault: string): RecordedEvent {
   const { id, stream, revision, position, createdAt, type, data } = found;
   const known = isJsonObject(found.metadata) ? found.metadata : {};
@@ -188,7 +192,7 @@ function serialise(value: unknown, type: string): string {
 }
 
 function refuseTooLarge(type: string, data: string, metadata: string): void {
-  if (data.length + metadata.length <= SURELY_SMALL) return;
+  if (data.length + metadata.length <= MAX_UNCHECKED_LENGTH) return;
   const bytes = new TextEncoder().encode(data + metadata).length;
   if (bytes <= MAX_EVENT_BYTES) return;
   const message = `${type} has ${bytes} bytes; the limit for an event is ${MAX_EVENT_BYTES}`;

@@ -1,12 +1,15 @@
 import type { EncodedEvent, RawEvent } from '../event-store.ts';
 
-/** An event that moves to another log, without what belongs to its present one. */
+/** An event that moves to another log, without the parts that belong to its present log. */
 export interface MovedEvent extends EncodedEvent {
   readonly stream: string;
   readonly revision: number;
 }
 
-/** The first part of an event's line: what moves. Damaged data or metadata, which is not JSON, is written as a string. */
+/**
+ * The first part of an event's line: the parts that move. Damaged data or metadata, which is not JSON, is written as a
+ * string.
+ */
 export function contentOf({ stream, revision, id, type, data, metadata }: MovedEvent): string {
   const name = `{"stream":${JSON.stringify(stream)},"revision":${revision},"id":${JSON.stringify(id)}`;
   const kind = `${name},"type":${JSON.stringify(type)}`;
@@ -15,7 +18,7 @@ export function contentOf({ stream, revision, id, type, data, metadata }: MovedE
     : `${kind},"damaged":${JSON.stringify({ data, metadata })}`;
 }
 
-/** The rest of the line: what differs between logs. */
+/** The rest of the line: the parts that differ between logs. */
 export function placeOf({ position, createdAt }: Pick<RawEvent, 'position' | 'createdAt'>): string {
   return `,"position":"${position}","created_at":"${createdAt}"}\n`;
 }

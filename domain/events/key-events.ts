@@ -2,7 +2,10 @@ import { Type } from '@sinclair/typebox';
 import { runTriggers } from '../vocabulary.ts';
 import { closed, event, Id, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
-/** Whose it is. The trigger shows whether the run is requested from the log (a fire, an event) or only by a caller. */
+/**
+ * The run to which it belongs. The trigger shows whether the run is requested from the log (a fire, an event) or only
+ * by a caller.
+ */
 const beneficiary = { run_id: Id, task_id: Id, trigger: OneOf(runTriggers) };
 const limit = Type.Integer({ minimum: 1 });
 
@@ -10,20 +13,20 @@ const holder = closed({
   ...beneficiary,
   since: Timestamp,
   limit,
-  /** The attempt that holds it: the end of an earlier one does not release it. */
+  /** The attempt that holds it. The end of an earlier attempt does not release it. */
   attempt: Type.Integer({ minimum: 0 }),
 });
 const waiter = closed({
   ...beneficiary,
   priority: Type.Integer(),
-  /** What its age counts from: nominal time, or the time of the request. */
+  /** The start of its age: the nominal time, or the time of the request. */
   since: Timestamp,
   /** When it joined the line. */
   waiting_since: Timestamp,
   limit,
 });
 
-/** The resulting state: only the last event of the stream is read, and older ones can be truncated. */
+/** The resulting state. Only the last event of the stream is read, so older ones can be truncated. */
 const resulting = {
   kind: OneOf(['concurrency', 'overlap', 'dedupe'] as const),
   key: Type.String(),
@@ -34,7 +37,7 @@ const resulting = {
   used: Nullable(
     closed({
       ...beneficiary,
-      /** What windows count from: nominal time, or the time of the request. */
+      /** The start of windows: the nominal time, or the time of the request. */
       at: Timestamp,
       /** When it was used. */
       since: Timestamp,

@@ -1,8 +1,8 @@
 import { _, type Ajv, type Code, type CodeKeywordDefinition } from 'ajv';
 
 /**
- * Makes `minLength` and `maxLength` count characters only where the number of UTF-16 units does not decide. Ajv counts
- * for every string, which was half the cost of validating an event. Errors are the same as Ajv's.
+ * Makes `minLength` and `maxLength` count characters only if the number of UTF-16 units does not decide. Ajv counts the
+ * characters of every string, which was half the cost of validating an event. Errors are the same as Ajv's.
  */
 export function addLengthKeywords(ajv: Ajv): void {
   for (const definition of [maxLength, minLength]) {

@@ -8,11 +8,11 @@ const description = Nullable(Type.String({ minLength: 1, maxLength: 2000 }));
 export const namespaceEvents = {
   NamespaceCreated: event({ description }),
   NamespaceUpdated: event({ description }),
-  /** The quotas of one level, all of them: `bounds` is set by an admin, `own` by an administrator of the namespace. */
+  /** All quotas of one level. `bounds` is set by an admin, `own` by an administrator of the namespace. */
   NamespaceQuotasSet: event({ level: OneOf(quotaLevels), quotas: QuotasSchema }),
-  /** It is about to be deleted, if it is empty: no agent is registered in it any more. */
+  /** It is about to be deleted if it is empty. No more agents can be registered in it. */
   NamespaceClosed: event({}),
-  /** It was not empty, and stays. */
+  /** It was not empty, so it stays. */
   NamespaceReopened: event({}),
   /** Its records stay, and its name is not used again. */
   NamespaceDeleted: event({}),

@@ -6,6 +6,9 @@ import { event, Nullable, OneOf } from './schema-parts.ts';
 export const operationsEvents = {
   /** Nothing fires and no run starts from here on. */
   OperationsHeld: event({ reason: Type.String({ minLength: 1, maxLength: 1000 }) }),
-  /** Ends the hold. `missed` replaces the misfire policies for fires due up to here; null: each task's own. */
+  /**
+   * Ends the hold. `missed` replaces the misfire policies for fires due up to now; null: each task's own policy
+   * applies.
+   */
   OperationsReleased: event({ missed: Nullable(OneOf(misfirePolicies)) }),
 } as const;

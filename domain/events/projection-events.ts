@@ -17,7 +17,7 @@ export const ComparisonSchema = closed({
   documents_after: count,
   /** How many keys were compared, in their order. */
   compared: count,
-  /** How many of those differ. */
+  /** How many of the compared keys differ. */
   different: count,
   /** Whether all keys were compared. */
   complete: Type.Boolean(),
@@ -26,13 +26,13 @@ export const ComparisonSchema = closed({
     closed({
       key: Type.String(),
       difference: OneOf(['only_before', 'only_after', 'changed']),
-      /** Top-level fields that differ; empty where one has no document. */
+      /** Top-level fields that differ; empty if one generation has no document. */
       fields: Type.Array(Type.String()),
     }),
   ),
 });
 
-/** Events of `projection-<name>`: orders for a view, and what the projector did. */
+/** Events of `projection-<name>`: orders for a view, and the projector's reports. */
 export const projectionEvents = {
   ProjectionRebuildRequested: event({
     ...generation,
@@ -45,26 +45,29 @@ export const projectionEvents = {
   ProjectionRebuildCanceled: event(generation),
   /** An event could not be folded. */
   ProjectionRebuildFailed: event({ ...generation, error: Type.String() }),
-  /** It has caught up with the live generation. */
+  /** The new generation has caught up with the live one. */
   ProjectionRebuildReady: event({
     ...generation,
-    /** Null where there is none to compare with. */
+    /** Null if there is none to compare with. */
     comparison: Nullable(ComparisonSchema),
   }),
-  /** Reads shall switch to this generation. */
+  /** Reads are to switch to this generation. */
   ProjectionSwitchRequested: event(generation),
   /** Reads go to this generation; the previous one is still fed for a while. */
   ProjectionSwitched: event({ ...generation, before: Nullable(generation.version) }),
-  /** What shall become of a parked key. */
+  /** An order for a parked key. */
   ParkedKeyOrdered: event({ ...generation, key: Type.String(), order: OneOf(parkedOrders) }),
   /** The view of this older schema, long unused, was deleted with its generations up to this version. */
   ProjectionShapeDiscarded: event(generation),
-  /** By order, a parked key's event is left out of its document, also in later generations that can't fold it either. */
+  /**
+   * By order, a parked key's event is left out of its document. That also holds in later generations that cannot fold
+   * the event.
+   */
   ParkedEventSkipped: event({
     ...generation,
     key: Type.String(),
     stream: Type.String(),
-    /** In its stream; null where unknown. */
+    /** The revision in its stream; null if unknown. */
     revision: Nullable(count),
     position: Type.String(),
     event_type: Type.String(),

@@ -29,8 +29,8 @@ export const replayEvents = {
   ReplayReady: event({ ...order, documents: Type.Record(Type.String(), count) }),
   /** An event could not be folded. */
   ReplayFailed: event({ ...order, error: Type.String() }),
-  /** It is no longer read, and shall be deleted. */
+  /** The replay is no longer read, and is to be deleted. */
   ReplayDropRequested: event(order),
-  /** It is deleted: the name is free. */
+  /** The replay is deleted, and the name is free. */
   ReplayDropped: event({ ...order, cause: OneOf(replayEnds) }),
 } as const;

@@ -4,7 +4,7 @@ import { closed, event, Id, Namespace, Nullable, OneOf, Timestamp } from './sche
 
 const count = Type.Integer({ minimum: 0 });
 
-/** By the number of the quarter hour in its day, 0 to 95. */
+/** Keyed by the number of the quarter hour in its day, 0 to 95. */
 const quartersOf = <T extends TSchema>(quarter: T) => Type.Record(Type.String(), quarter);
 
 const ended = {
@@ -49,9 +49,9 @@ const KeptErrorSchema = closed({
   ),
 });
 
-/** Events of `retention` and of `kept-<day>`: what was removed from the log, and what is kept of it. */
+/** Events of `retention` and of `kept-<day>`: the removals from the log, and the figures that are kept. */
 export const retentionEvents = {
-  /** These records were removed from the views, and from here on from the log. */
+  /** These records were removed from the views. They are now being removed from the log. */
   RecordsRemoved: event(
     {
       kind: OneOf(removedKinds),
@@ -59,11 +59,14 @@ export const retentionEvents = {
       events: count,
       first_position: Id,
       last_position: Id,
-      /** They ended before this. */
+      /** The records ended before this time. */
       older_than: Timestamp,
-      /** The streams, and the revision before which each is truncated: a crash in between loses nothing. */
+      /**
+       * The streams, each with the revision before which it is truncated. With them, the removal can continue after a
+       * crash.
+       */
       streams: Type.Array(closed({ stream: Type.String(), before: count })),
-      /** Positions of their events that the audit has. */
+      /** Positions of the records' events that the audit shows. */
       audited: Type.Array(Id),
     },
     2,

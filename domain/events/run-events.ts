@@ -19,7 +19,10 @@ import {
 
 const attempt = Type.Integer({ minimum: 1 });
 
-/** The event that triggered a run: a copy, as the topic may be trimmed. A payload that is left out is in `payload-<id>`. */
+/**
+ * A copy of the event that triggered a run, because the topic may be trimmed. A payload that is left out is in
+ * `payload-<id>`.
+ */
 const TriggeringEventSchema = closed({
   id: Id,
   topic: Type.String(),
@@ -28,7 +31,7 @@ const TriggeringEventSchema = closed({
   published_at: Timestamp,
 });
 
-/** What is fixed when a run is requested. */
+/** The fields that are fixed when a run is requested. */
 const request = {
   task_id: Id,
   /** The run executes the task at this revision of `task-<id>`. */
@@ -43,10 +46,10 @@ const request = {
   namespace: Namespace,
 };
 
-/** The values that replace the task's defaults, key by key. Left out where the run has only the defaults. */
+/** The values that replace the task's defaults, key by key. Left out if the run has only the defaults. */
 const params = AnyObject;
 
-/** The step that waits for this run's end. Left out where none does. */
+/** The step that waits for this run's end. Left out if there is none. */
 const parent = closed({ run_id: Id, step: Type.String() });
 
 const logLine = closed({
@@ -58,14 +61,14 @@ const logLine = closed({
 });
 
 /**
- * What a run's end repeats, so that statistics need not look up the run. Its execution time counts from `started_at`,
- * the start of its first attempt.
+ * The fields that a run's end repeats, so that statistics need not look up the run. Its execution time counts from
+ * `started_at`, the start of its first attempt.
  */
 const ended = { task_id: Id, started_at: Timestamp, namespace: Namespace };
 
 /**
- * The SHA-256, in hexadecimal, of the step's arguments as canonical JSON, with secrets masked; see `argumentsHash`. Left
- * out where the arguments were not evaluated.
+ * The SHA-256, in hexadecimal, of the step's arguments as canonical JSON, with secrets masked; see `argumentsHash`.
+ * Left out if the arguments were not evaluated.
  */
 const arguments_hash = Type.Optional(Type.String());
 
@@ -81,7 +84,7 @@ const StepEndSchema = closed({
   /** Without the lines that are recorded already. */
   log: Type.Array(logLine),
   arguments_hash,
-  /** The time that its expressions saw; left out where it has none. */
+  /** The value of `now` in its expressions; left out if it has no expressions. */
   now: Type.Optional(Timestamp),
 });
 
@@ -100,7 +103,7 @@ const StepSuspendedSchema = closed({
       /** A pattern. */
       topic: Type.String(),
       if: Type.Optional(Type.String()),
-      /** Events since the run was requested count; left out: events after this one. */
+      /** Events since the run was requested count. If left out, only events after this event count. */
       since: Type.Optional(Type.Literal('run')),
     }),
     closed({
@@ -122,12 +125,12 @@ const StepSuspendedSchema = closed({
       kind: Type.Literal('job'),
       tool: Type.String(),
       arguments: Type.Unknown(),
-      /** Only workers with these labels. */
+      /** The job goes only to workers with these labels. */
       labels: Type.Optional(Type.Record(Type.String(), Type.String())),
-      /** Seconds that a worker has for it. */
+      /** How many seconds a worker has for the job. */
       timeout_seconds: Type.Number({ exclusiveMinimum: 0 }),
       priority: Type.Integer({ minimum: 1, maximum: 10 }),
-      /** After a failed try, workers get it only then. */
+      /** After a failed try: the time from which workers may get the job again. */
       not_before: Type.Optional(Timestamp),
     }),
   ]),
@@ -135,7 +138,7 @@ const StepSuspendedSchema = closed({
   since: Timestamp,
   /** When the wait ends: a timer's time, or the limit of any other wait. */
   until: Timestamp,
-  /** Which try of the step this is; left out for the first. */
+  /** The number of this try of the step; left out for the first. */
   tries: Type.Optional(Type.Integer({ minimum: 1 })),
   /** The run gives up its concurrency key while it waits. */
   release_key: Type.Optional(Type.Literal(true)),
@@ -144,7 +147,7 @@ const StepSuspendedSchema = closed({
   arguments_hash,
 });
 
-/** How many waits a run's removal names: more would not fit into an event. */
+/** The most waits that a run's removal names. More would not fit into an event. */
 export const MAX_REMOVED_WAITS = 10_000;
 
 /** Events of `run-<id>`: one run, through all its attempts. */
@@ -159,8 +162,8 @@ export const runEvents = {
       /** Results of the failed run that this one retries. */
       prior_steps: Type.Array(StepEndSchema),
       /**
-       * Where those are too large: the run that has them, how many it takes over, and the step that it begins with, if a
-       * person chose that. The worker copies them by RunStepCompleted.
+       * Replaces `prior_steps` that are too large: the run that has them, how many to reuse, and the step to start
+       * with, if a person chose it. The worker copies them by RunStepCompleted.
        */
       prior_results: Type.Optional(
         closed({
@@ -190,7 +193,7 @@ export const runEvents = {
   ),
   RunStarted: event({ worker: Type.String(), attempt, leased_until: Timestamp }),
   RunStepCompleted: { version: 2, schema: StepEndSchema },
-  /** A step waits: it holds nothing, and any process continues the run once the wait has ended. */
+  /** A step waits. It holds no slot and no worker, and any process continues the run once the wait has ended. */
   RunStepSuspended: { version: 2, schema: StepSuspendedSchema },
   /** A wait has ended, once. The step's end follows when a worker continues the run. */
   RunStepResumed: event({
@@ -198,29 +201,32 @@ export const runEvents = {
     wait_id: Id,
     by: closed({
       kind: OneOf(resumedBy),
-      /** Of the event, the run or the worker. */
+      /** The id of the event, the run or the worker that ended the wait. */
       id: Type.Optional(Id),
-      /** The agent that answered. */
+      /** The agent that decided or responded. */
       agent_id: Type.Optional(Id),
     }),
-    /** The step's result; left out where it failed. A rejected approval has both: `on_error` says which counts. */
+    /**
+     * The step's result; left out if it failed. A rejected approval has both a result and an error, and `on_error`
+     * decides which one counts.
+     */
     result: Type.Optional(Type.Unknown()),
     /** Why the step failed. */
     error: Type.Optional(Type.String()),
-    /** Whether another try of the step can help. */
+    /** Whether retrying the step can help. */
     retryable: Type.Optional(Type.Boolean()),
     log: Type.Optional(Type.Array(logLine)),
   }),
-  /** What a step says before its end, which does not repeat these lines. */
+  /** Log lines of a step that has not ended. The event of its end does not repeat them. */
   RunStepProgressed: event({
     step: Type.String(),
-    /** Of a job; left out for a step that this service executes itself. */
+    /** The job that wrote them; left out for a step that the service itself executes. */
     wait_id: Type.Optional(Id),
-    /** From 0 to 1. */
+    /** The progress, from 0 to 1. */
     progress: Type.Optional(Type.Number({ minimum: 0, maximum: 1 })),
     log: Type.Optional(Type.Array(logLine)),
   }),
-  /** The worker left the run: all that is left to do waits. */
+  /** The worker left the run, because all its remaining steps are waiting. */
   RunReleased: event({ worker: Type.String() }),
   /**
    * The run lost its worker, or the worker returned it; it continues elsewhere and uses up no retry. `slot_expired`: the
@@ -258,14 +264,14 @@ export const runEvents = {
     3,
   ),
   /**
-   * Another run retries this failed one. Appended before that run is requested: where its stream is still empty after a
+   * Another run retries this failed one. Appended before that run is requested. If its stream is still empty after a
    * minute, the retry was lost in a crash.
    */
   RunRetried: event(
     {
       run_id: Id,
       from: OneOf(retryStarts),
-      /** The step that it begins with; left out where it is the failed one, or the start. */
+      /** The step that the retry starts with; left out if it is the failed one or the first. */
       step: Type.Optional(Type.String()),
     },
     2,
@@ -274,7 +280,7 @@ export const runEvents = {
   RunCanceled: event(
     {
       attempt: Type.Integer({ minimum: 0 }),
-      /** As in RunFailed; left out where the run never started. */
+      /** As in RunFailed; left out if the run never started. */
       output: Type.Optional(AnyObject),
     },
     2,
@@ -282,11 +288,11 @@ export const runEvents = {
   /** Retention removed everything before this from the log. */
   RunRemoved: event(
     {
-      /** Left out where the run never started. */
+      /** Left out if the run never started. */
       started: Type.Optional(closed({ task_id: Id, at: Timestamp })),
-      /** Ids of its waits for approvals and callbacks; left out where it had none. */
+      /** Ids of its waits for approvals and callbacks; left out if it had none. */
       waits: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: MAX_REMOVED_WAITS })),
-      /** Of the artifacts that its steps referred to; left out where there were none. */
+      /** The total size in bytes of the artifacts that its steps referred to; left out if there were none. */
       artifact_bytes: Type.Optional(Type.Integer({ minimum: 1 })),
     },
     3,

@@ -6,7 +6,7 @@ export const Id = Type.String({ minLength: 1, maxLength: 64 });
 /** A timestamp as the service writes it. */
 export const Timestamp = Type.String({ minLength: 20, maxLength: 32 });
 
-/** Null where it is not set. */
+/** null if it is not set. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** An object with these fields and no others. */

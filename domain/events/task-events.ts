@@ -3,7 +3,7 @@ import { TaskDefinitionSchema, taskFields } from '../tasks/task-definition.ts';
 import { misfirePolicies, pauseCauses, spanSkipReasons } from '../vocabulary.ts';
 import { event, Id, Namespace, Nullable, OneOf, Timestamp } from './schema-parts.ts';
 
-/** What a rule's schedule comes to when it is set. */
+/** The schedule that results when a rule is set. */
 const schedule = {
   /** The instant that a rule without DTSTART counts from, cut to the second. */
   anchor: Timestamp,
@@ -11,13 +11,13 @@ const schedule = {
   next_fire_at: Nullable(Timestamp),
 };
 
-/** Events of `task-<id>`: what people did to it. */
+/** Events of `task-<id>`: the changes that people made to a task. */
 export const taskEvents = {
   TaskCreated: event({ definition: TaskDefinitionSchema, ...schedule, namespace: Namespace }, 3),
   TaskUpdated: event(
     {
       changes: Type.Partial(Type.Object(taskFields, { additionalProperties: false })),
-      /** Whether the schedule changed; if not, `next_fire_at` is the old value and decides nothing. */
+      /** Whether the schedule changed. If not, `next_fire_at` is the old value and has no effect. */
       rescheduled: Type.Boolean(),
       ...schedule,
     },
@@ -28,15 +28,15 @@ export const taskEvents = {
   TaskResumed: event({ missed: OneOf(misfirePolicies), next_fire_at: Nullable(Timestamp) }),
   TaskSnoozed: event({
     delay_seconds: Type.Integer({ minimum: 1 }),
-    /** The snoozed fire keeps its nominal time … */
+    /** The nominal time of the snoozed fire, which does not change. */
     next_fire_at: Timestamp,
-    /** … and runs then. */
+    /** The time at which the snoozed fire runs. */
     next_run_at: Timestamp,
   }),
   TaskCanceled: event({}),
 } as const;
 
-/** Events of `fires-<task>`: up to which nominal time everything is decided, and the next fire. */
+/** Events of `fires-<task>`: the nominal time up to which all fires are decided, and the next fire. */
 export const firesEvents = {
   /** Decided up to `nominal`, which runs as `run_id`. */
   Fired: event({
@@ -47,7 +47,7 @@ export const firesEvents = {
     /** Fires of the task that were requested, this one included. */
     fire_count: Type.Integer({ minimum: 1 }),
   }),
-  /** Decided up to `to`: none of these runs. */
+  /** Decided up to `to`. None of these fires runs. */
   FiresSkipped: event({
     reason: OneOf(spanSkipReasons),
     from: Timestamp,

@@ -20,7 +20,7 @@ export const topicEvents = {
     cutoff: Timestamp,
     /** How many publications this removes. */
     deleted_count: Type.Integer({ minimum: 1 }),
-    /** Revisions of this stream: the first one removed, and the first one kept. */
+    /** Revisions of this stream: the first removed one, and the first kept one. */
     first: Type.Integer({ minimum: 0 }),
     before: Type.Integer({ minimum: 1 }),
     /** No remaining or later publication is older. */

@@ -96,6 +96,10 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
     /** Version 1 lacked `namespace`. */
     1: (data) => data,
   },
+  SecretSet: {
+    /** Version 1 lacked `expires_at`. */
+    1: (data) => ({ ...data, expires_at: null }),
+  },
   RecordsRemoved: {
     /** Version 1 had no payloads. */
     1: (data) => data,
@@ -108,7 +112,7 @@ export const upcasters: Readonly<Record<string, Readonly<Record<number, Upcaster
   },
 };
 
-/** Upcasts data step by step. Data that is not an object is left for the schema to reject. */
+/** Upcasts data step by step. Data that is not an object stays unchanged, and the schema then rejects it. */
 export function upcast(type: string, data: JsonValue, from: number, to: number): JsonValue {
   let current = data;
   for (let version = from; version < to && isJsonObject(current); version += 1) {

@@ -35,7 +35,7 @@ export const webhookEvents = {
     },
     2,
   ),
-  /** It had ended and is sent again: the same message with the same id, for another day. */
+  /** The delivery had ended and is sent again: the same message with the same id, for up to another day. */
   WebhookRepeated: event({}),
   WebhookDelivered: event({
     ...attempt,
@@ -46,7 +46,7 @@ export const webhookEvents = {
   }),
   WebhookFailed: event({
     ...attempt,
-    /** Null: the agent no longer had one. */
+    /** Null: the agent no longer had a webhook URL. */
     url: Nullable(Type.String()),
     /** Null: no response. Some servers answer with undefined statuses. */
     status: Nullable(Type.Integer({ minimum: 100, maximum: 999 })),
@@ -54,7 +54,7 @@ export const webhookEvents = {
     answer: Nullable(Type.String()),
     /** When it is retried; null: never. */
     retry_at: Nullable(Timestamp),
-    /** Why it is not retried; null where it is. */
+    /** Why it is not retried; null if it is. */
     end: Nullable(OneOf(webhookEnds)),
   }),
   /** Retention removed everything before this from the log. */

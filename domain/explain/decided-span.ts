@@ -2,9 +2,11 @@ import type { Instant } from '../clock.ts';
 import type { EventStore } from '../event-store.ts';
 import { endOf, isDecision, placeReaching, startOf, type Decision } from './decisions.ts';
 
-/** What was decided about a span of nominal times, read from `fires-<task>` and never computed from a schedule. */
+/**
+ * The decisions about a span of nominal times. They are read from `fires-<task>`, and never computed from a schedule.
+ */
 
-/** Nominal times, both inclusive. */
+/** A span of nominal times; both ends are inclusive. */
 export interface NominalSpan {
   readonly from: Instant;
   readonly to: Instant;
@@ -16,13 +18,13 @@ const PAGE = 500;
 /** A page of decisions, the newest first. */
 export interface DecidedPage {
   readonly decisions: readonly Decision[];
-  /** Revision before which the next page continues; null at the end. */
+  /** The revision before which the next page continues; null on the last page. */
   readonly next: number | null;
 }
 
 /**
- * The decisions about a span, the newest first.
- * @param page.before only decisions before this revision of the stream; undefined: from the newest on
+ * The decisions about a span, newest first.
+ * @param page.before only decisions before this revision of the stream; undefined: starts with the newest
  */
 export async function decidedPage(
   store: EventStore,
@@ -53,7 +55,7 @@ export async function decidedPage(
 
 /**
  * All decisions about a span, in order.
- * @param most events that are read
+ * @param most the number of events to read
  * @returns null if the stream has more events about the span
  */
 export async function decidedWithin(

@@ -5,7 +5,7 @@ import type { RecordOf } from './explanation.ts';
 /** An event of `fires-<task>` that decides nominal times. */
 export type Decision = RecordOf<'Fired' | 'FiresSkipped'>;
 
-/** What `fires-<task>` has decided about a span of nominal times. */
+/** The decisions of `fires-<task>` about a span of nominal times. */
 export interface Decisions {
   /** The last decision whose nominal times all lie before the span. */
   readonly before: Decision | null;
@@ -13,13 +13,13 @@ export interface Decisions {
   readonly within: readonly Decision[];
   /** The first decision whose nominal times all lie after the span. */
   readonly after: Decision | null;
-  /** The last event of the stream, whether or not it decides; null for an empty one. */
+  /** The last event of the stream, even if it decides nothing; null for an empty stream. */
   readonly last: RecordedEvent | null;
 }
 
-/** Events per read. Few, as nearly every one is a decision. */
+/** Events per read. A few suffice, because nearly every event is a decision. */
 const PROBE = 4;
-/** How many decisions are looked for within one span, which is a second. */
+/** The most decisions that are read for one span, which is a second. */
 const MAX_WITHIN = 32;
 
 /**
@@ -32,19 +32,15 @@ export async function findDecisions(
   start: Instant,
   end: Instant,
 ): Promise<Decisions> {
-  const [[first], newest] = await Promise.all([
-    store.readStream(stream, { limit: 1 }),
-    store.readStream(stream, { direction: 'backwards', limit: PROBE }),
-  ]);
+  const newest = await store.readStream(stream, { direction: 'backwards', limit: PROBE });
   const [last] = newest;
-  if (first === undefined || last === undefined) {
-    return { before: null, within: [], after: null, last: null };
-  }
-  // Most questions are about the newest.
+  if (last === undefined) return { before: null, within: [], after: null, last: null };
+  // Checked first, because most questions are about the newest decisions.
   const latest = newest.find(isDecision);
   if (latest !== undefined && endOf(latest) < start) {
     return { before: latest, within: [], after: null, last };
   }
+  const [first = last] = await store.readStream(stream, { limit: 1 });
   const from = await firstReaching(store, stream, start, first.revision, last.revision + 1);
   const { value: before = null } = await decisions(store, stream, from - 1, 'backwards').next();
   const within: Decision[] = [];
@@ -56,9 +52,9 @@ export async function findDecisions(
 }
 
 /**
- * Where in a stream the decisions reach an instant.
- * @returns `reaching`: the lowest revision from which all decisions reach or pass it, one beyond `last` for none; `last`:
- *   of the stream; null for an empty stream
+ * The place in a stream at which the decisions reach an instant.
+ * @returns `reaching`: the lowest revision from which all decisions reach or pass it, one beyond `last` for none;
+ *   `last`: of the stream; null for an empty stream
  */
 export async function placeReaching(
   store: EventStore,
@@ -74,22 +70,22 @@ export async function placeReaching(
   return { reaching: await firstReaching(store, stream, instant, first.revision, last + 1), last };
 }
 
-/** Whether an event decides nominal times. Others of the stream only name the next fire. */
+/** Whether an event decides nominal times. Other events of the stream only name the next fire. */
 export function isDecision(event: RecordedEvent): event is Decision {
   return event.type === 'Fired' || event.type === 'FiresSkipped';
 }
 
-/** The first nominal time it decides. */
+/** The first nominal time that an event decides. */
 export function startOf(decision: Decision): Instant {
   return fromIso(decision.type === 'Fired' ? decision.data.nominal : decision.data.from);
 }
 
-/** The last nominal time it decides. */
+/** The last nominal time that an event decides. */
 export function endOf(decision: Decision): Instant {
   return fromIso(decision.type === 'Fired' ? decision.data.nominal : decision.data.to);
 }
 
-/** The lowest revision from which all decisions reach or pass the instant; `high` for none. */
+/** The lowest revision from which all decisions reach or pass the instant; `high` if there is none. */
 async function firstReaching(
   store: EventStore,
   stream: string,

@@ -4,7 +4,7 @@ import type { Decisions } from './decisions.ts';
 import type { Era, TaskHistory } from './task-history.ts';
 import type { Words } from './words.ts';
 
-/** The question, and what every answer to it needs. */
+/** The question, and the data that every answer needs. */
 export interface ExplainContext {
   readonly store: EventStore;
   readonly taskId: string;
@@ -13,11 +13,11 @@ export interface ExplainContext {
   readonly history: TaskHistory;
   /** The rule in force at the instant. */
   readonly era: Era;
-  /** What is decided about the instant's second. */
+  /** The decisions about the instant's second. */
   readonly decisions: Decisions;
   /** Orders for the whole service, the newest first. */
   readonly orders: readonly RecordedEvent[];
-  /** When the task's agent was disabled and enabled, the newest first. */
+  /** The events that disabled and enabled the task's agent, newest first. */
   readonly disablings: readonly RecordedEvent[];
   readonly words: Words;
 }

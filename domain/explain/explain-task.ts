@@ -3,7 +3,7 @@ import { notFound } from '../errors.ts';
 import type { EventStore } from '../event-store.ts';
 import type { Fire } from '../schedule/schedule.ts';
 import { streams } from '../streams.ts';
-import { explainFired, explainSkippedSpan } from './decided.ts';
+import { explainFired, explainSkippedSpan } from './decided-fires.ts';
 import { endOf, findDecisions, startOf, type Decision } from './decisions.ts';
 import type { ExplainContext } from './explain-context.ts';
 import { evidenceOf, joined, NO_NOTE, type Explanation, type Verdict } from './explanation.ts';
@@ -16,8 +16,9 @@ import {
   type RunFinder,
 } from './nearby-runs.ts';
 import { explainNothingDue } from './nothing-due.ts';
+import { expiringSecretsNote, type ExpiryFinder } from './secret-note.ts';
 import { compileEra, TaskHistory } from './task-history.ts';
-import { afterCancel, explainUndecided } from './undecided.ts';
+import { afterCancel, explainUndecided } from './undecided-fires.ts';
 import { noteOf, Words } from './words.ts';
 
 const SECOND = 1000;
@@ -31,17 +32,21 @@ export interface ExplainRequest {
   readonly taskId: string;
   readonly at: Instant;
   readonly now: Instant;
-  /** An agent's name; null where unknown. */
+  /** An agent's name; null if unknown. */
   readonly nameOf: (agentId: string) => Promise<string | null>;
-  /** What runs of an agent that are ready to start wait for, such as a slot; null for nothing in particular. */
+  /**
+   * The condition for which an agent's runs wait when they are ready to start, such as a slot; null for none in
+   * particular.
+   */
   readonly readyRunsWaitFor?: (agentId: string) => Promise<string | null>;
   readonly findRuns: RunFinder;
   readonly findBackfills: BackfillFinder;
+  readonly findExpiries?: ExpiryFinder;
 }
 
 /**
- * Explains from the log why a task did or did not fire at an instant. A fire in the same second is meant; the schedule
- * in force at the instant counts.
+ * Explains from the log why a task did or did not fire at an instant. The answer is about a fire in the same second, by
+ * the schedule in force at the instant.
  * @throws RefusalError `NOT_FOUND`
  */
 export async function explainTask(request: ExplainRequest): Promise<Explanation> {
@@ -65,13 +70,20 @@ export async function explainTask(request: ExplainRequest): Promise<Explanation>
   const due = dueWithin(context, start, end);
   const verdict = await judge(context, due, findRuns);
   const backfills = due === null ? NO_NOTE : await backfillNote(context, due.at, findBackfills);
+  const secrets =
+    due === null ? NO_NOTE : await expiringSecretsNote(context, due.at, request.findExpiries);
   const nominal = due?.at ?? at;
   return {
     task_id: taskId,
     at: toIso(at),
     fired: verdict.fired,
     reason: verdict.reason,
-    message: [...verdict.sentences, ...noteOf(due), ...backfills.sentences].join(' '),
+    message: [
+      ...verdict.sentences,
+      ...secrets.sentences,
+      ...noteOf(due),
+      ...backfills.sentences,
+    ].join(' '),
     run_id: verdict.runId,
     previous_fire: isoOrNull(previousFire(context, nominal)),
     next_fire: isoOrNull(nextFire(context, nominal)),
@@ -79,7 +91,7 @@ export async function explainTask(request: ExplainRequest): Promise<Explanation>
   };
 }
 
-/** Decisions count first, then the schedule. */
+/** Decisions take precedence over the schedule. */
 async function judge(
   context: ExplainContext,
   due: Fire | null,
@@ -104,7 +116,10 @@ async function judge(
   return { ...verdict, ...joined(verdict, await nearbyRunsNote(context, findRuns)) };
 }
 
-/** The fire that the instant means: at it, or else the first in its second, by a decision or by the rules in force. */
+/**
+ * The fire to which the instant refers, by a decision or by the rules in force: the fire at the instant, or otherwise
+ * the first one in its second.
+ */
 function dueWithin(context: ExplainContext, start: Instant, end: Instant): Fire | null {
   const { at, era: asked, history, decisions, words } = context;
   const found: Fire[] = decisions.within
@@ -114,7 +129,7 @@ function dueWithin(context: ExplainContext, start: Instant, end: Instant): Fire 
     const fire = compileEra(era).schedule?.next(Math.max(start - 1, era.after)) ?? null;
     if (fire !== null && fire.at <= era.upTo) found.unshift(fire);
   }
-  // Even after a cancellation: the question is about what would have been due.
+  // Even after a cancellation, because the question is about the fire that would have been due.
   const later = at > asked.upTo ? (compileEra(asked).schedule?.next(start - 1) ?? null) : null;
   if (later !== null) found.push(later);
   const inSecond = found.filter((fire) => fire.at >= start && fire.at <= end);

@@ -1,7 +1,10 @@
 import type { RecordedEvent } from '../event-store.ts';
 import type { EventType } from '../events/catalogue.ts';
 
-/** The values of an explanation's `reason`, beside null (undecided): it fired, why it did not, or nothing was due. */
+/**
+ * The values of an explanation's `reason`, in addition to null (undecided): the task fired, why it did not, or that
+ * nothing was due.
+ */
 export const explainReasons = [
   'fired',
   'missed',
@@ -19,11 +22,11 @@ export interface Explanation {
   readonly task_id: string;
   /** The instant that was asked about. */
   readonly at: string;
-  /** Whether the fire was decided to run, whatever became of its run. */
+  /** Whether the fire was decided to run, regardless of the result of its run. */
   readonly fired: boolean;
-  /** Null where a fire is undecided: due, or in the future. */
+  /** null if a fire is undecided: due, or in the future. */
   readonly reason: ExplainReason | null;
-  /** The same in words. */
+  /** The explanation in words. */
   readonly message: string;
   /** The fire's run, even a skipped one. */
   readonly run_id: string | null;
@@ -68,7 +71,7 @@ export function notRun(reason: ExplainReason | null, ...notes: readonly Note[]):
   return { fired: false, runId: null, reason, ...joined(...notes) };
 }
 
-/** Notes one after the other. */
+/** Joins notes in order. */
 export function joined(...notes: readonly Note[]): Note {
   return {
     sentences: notes.flatMap(({ sentences }) => sentences),

@@ -6,13 +6,13 @@ import type { ExplainContext } from './explain-context.ts';
 import type { Note, RecordOf } from './explanation.ts';
 import type { Words } from './words.ts';
 
-/** How many orders are read, from the newest back: operators hold a service now and then. */
+/** How many orders are read, starting with the newest. There are few, because operators rarely hold a service. */
 const MAX_ORDERS = 1000;
 
 /** A hold on the whole service, during which nothing fires and no run starts. */
 interface Hold {
   readonly held: RecordOf<'OperationsHeld'>;
-  /** Null while it lasts. */
+  /** null while it lasts. */
   readonly released: RecordOf<'OperationsReleased'> | null;
 }
 
@@ -21,7 +21,7 @@ export function readOrders(store: EventStore): Promise<readonly RecordedEvent[]>
   return store.readStream(streams.operations(), { direction: 'backwards', limit: MAX_ORDERS });
 }
 
-/** When the task's agent was disabled and enabled, the newest first. */
+/** The events that disabled and enabled the task's agent, newest first. */
 export async function readDisablings(
   store: EventStore,
   agentId: string,
@@ -31,23 +31,25 @@ export async function readDisablings(
   return events.filter(({ type }) => type === 'AgentDisabled' || type === 'AgentEnabled');
 }
 
-/** What kept fires from running in time, beside a pause: a hold of the whole service, or a disabled agent. */
+/** The reason, other than a pause, why fires did not run in time: a hold on the whole service, or a disabled agent. */
 export interface Stop {
   /** A clause: `the service was on hold`. */
   readonly why: string;
-  /** What its end ordered for the fires; null: nothing, each task's own policy applies. */
+  /** The policy for missed fires that its end set; null: each task's own policy applies. */
   readonly missed: MisfirePolicy | null;
-  /** What ordered it: `the release of the hold`. */
+  /** The action that set that policy: `the release of the hold`. */
   readonly end: string;
-  /** When nothing stands in the way any more: `the service is released`. */
+  /** The event that ends it: `the service is released`. */
   readonly until: string;
-  /** Who began it, and who ended it. */
+  /** Names the agent that started it, and the agent that ended it. */
   readonly note: Note;
 }
 
 type Stops = Pick<ExplainContext, 'orders' | 'disablings' | 'words'>;
 
-/** The last hold, or else the last disabling of the agent, in force at any time of a span (inclusive). */
+/**
+ * The last hold in force at any time of a span (inclusive). Without one, the last disabling of the agent in force then.
+ */
 export function stopWithin(context: Stops, start: Instant, end: Instant): Stop | null {
   const hold = holdWithin(context.orders, start, end);
   return hold === null ? disablingWithin(context, start, end) : stopOfHold(hold, context.words);

@@ -1,7 +1,7 @@
 import { fromIso, toIso, type Instant } from '../clock.ts';
 import { backfillRunId } from '../ids.ts';
 import { streams } from '../streams.ts';
-import { explainSkip } from './decided.ts';
+import { explainSkip } from './decided-fires.ts';
 import type { ExplainContext } from './explain-context.ts';
 import { joined, note, notRun, NO_NOTE, type Note, type Verdict } from './explanation.ts';
 import { readRun, runNote, skipOf, standing, type RunAccount } from './run-account.ts';
@@ -11,9 +11,9 @@ import { duration } from './words.ts';
 export const NEARBY_MS = 60_000;
 
 /**
- * Finds the task's manual or event runs that were requested within {@link NEARBY_MS} of the instant, in a view: no stream
- * lists them. What became of them is then read from their streams.
- * @returns their ids, the nearest first; null where the view is unavailable
+ * Finds the task's manual or event runs that were requested within {@link NEARBY_MS} of the instant, in a view: no
+ * stream lists them. Their state is then read from their streams.
+ * @returns their ids, the nearest first; null if the view is unavailable
  */
 export type RunFinder = (
   triggers: readonly ('manual' | 'event')[],
@@ -21,11 +21,11 @@ export type RunFinder = (
 
 /**
  * Finds the task's backfills whose span holds a nominal time. Their runs are then read from the log.
- * @returns their ids, the latest first; null where the view is unavailable
+ * @returns their ids, the latest first; null if the view is unavailable
  */
 export type BackfillFinder = (nominal: Instant) => Promise<readonly string[] | null>;
 
-/** Runs of backfills for a nominal time, whatever became of its fire. */
+/** Runs of backfills for a nominal time, regardless of the decision about its fire. */
 export async function backfillNote(
   { store, taskId, now, words }: ExplainContext,
   nominal: Instant,
@@ -61,10 +61,10 @@ async function findRuns(
   return ids === null ? null : Promise.all(ids.map((id) => readRun(store, id)));
 }
 
-/** An event task: which event triggered it near the instant, or why none did. */
+/** Explains an event task: the event that triggered it near the instant, or why none did. */
 export async function explainEventTask(context: ExplainContext, find: RunFinder): Promise<Verdict> {
   const { at, now, era, history, words } = context;
-  // Asked for alone: many manual runs may be nearer.
+  // Event runs are read in a separate query, because many manual runs may be nearer.
   const triggered = (await findRuns(context, find, ['event'])) ?? [];
   const [nearest] = triggered;
   if (nearest !== undefined) return explainTriggered(context, nearest, triggered.length);

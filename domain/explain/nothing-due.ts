@@ -4,12 +4,12 @@ import { endOf } from './decisions.ts';
 import type { ExplainContext } from './explain-context.ts';
 import { note, notRun, type Verdict } from './explanation.ts';
 import { compileEra, compileUnbounded } from './task-history.ts';
-import { afterCancel } from './undecided.ts';
+import { afterCancel } from './undecided-fires.ts';
 import { noteOf } from './words.ts';
 
 const SECOND = 1000;
 
-/** No fire is meant by the instant: there was no task, or it is out of bounds, or between two fires. */
+/** The instant refers to no fire: there was no task, or the instant is out of bounds or between two fires. */
 export function explainNothingDue(context: ExplainContext): Verdict {
   return (
     beforeCreation(context) ??
@@ -35,7 +35,7 @@ function outOfBounds({ at, era, words }: ExplainContext): Verdict | null {
   const fire = compileUnbounded(era).schedule?.next(start - 1) ?? null;
   if (fire === null || fire.at >= start + SECOND) return null;
   const isEarly = starts_at !== null && fire.at < fromIso(starts_at);
-  // There may be another cause: the rule was not in force yet, for example.
+  // There may be another cause; for example, the rule was not in force yet.
   if (!isEarly && (ends_at === null || fire.at <= fromIso(ends_at))) return null;
   const bound = isEarly
     ? `before starts_at, ${words.at(starts_at)}`
@@ -44,7 +44,7 @@ function outOfBounds({ at, era, words }: ExplainContext): Verdict | null {
   return notRun('bounds', out, note(words.act(era.set, 'set this schedule'), era.set));
 }
 
-/** Nothing was due: names the nearest fires, and what became of the one before. */
+/** Nothing was due. Names the nearest fires, and the outcome of the one before. */
 function between(context: ExplainContext): Verdict {
   const { at, era, decisions, words, history } = context;
   const { schedule, fault } = compileEra(era);
@@ -104,7 +104,7 @@ function ruleOf({ era }: ExplainContext): string {
   return `${kinds[schedule_kind]} "${(schedule_expr ?? '').replaceAll('\n', ' ')}" (${timezone})`;
 }
 
-/** What became of the fire before, if the decision before the instant is about it. */
+/** The outcome of the previous fire, if the last decision before the instant is about that fire. */
 function fireBefore({ decisions }: ExplainContext, previous: Instant): readonly string[] {
   const { before } = decisions;
   if (before === null || endOf(before) !== previous) return [];

@@ -12,32 +12,33 @@ import { excerpt, triggerWords, type Words } from './words.ts';
 const HEAD = 8;
 const TAIL = 4;
 
-/** What the log says of a run: how it began and how it stands. Its steps are not read. */
+/** The log's account of a run: its start, and its present state. Its steps are not read. */
 export interface RunAccount {
   readonly id: string;
   /** Null for a stream that is empty, or abandoned. */
   readonly first: RecordOf<'RunRequested' | 'RunSkipped'> | null;
-  /** Its first start, where that is among its first events. */
+  /** Its first start, if that is among its first events. */
   readonly started: RecordOf<'RunStarted'> | null;
   /** The last event about its state. */
   readonly last: RecordedEvent | null;
-  /** What its steps wait for, where its last events are about that. */
+  /** The conditions for which its steps wait, if its last events are about those. */
   readonly waits: readonly Wait[];
   /** The concurrency key that blocks it, with the runs that hold it; null if none does. */
   readonly key: { readonly key: string; readonly holders: readonly string[] } | null;
 }
 
-/** Reads both ends of a run's stream. */
+/** Reads both ends of a run's stream, with a single read if it is short. */
 export async function readRun(store: EventStore, id: string): Promise<RunAccount> {
   const stream = streams.run(id);
-  const [head, tail] = await Promise.all([
-    store.readStream(stream, { limit: HEAD }),
-    store.readStream(stream, { direction: 'backwards', limit: TAIL }),
-  ]);
+  const head = await store.readStream(stream, { limit: HEAD });
+  const isWhole = head.length < HEAD;
+  const tail = isWhole
+    ? head.slice(-TAIL).reverse()
+    : await store.readStream(stream, { direction: 'backwards', limit: TAIL });
   const [first] = head;
   const begun = first?.type === 'RunRequested' || first?.type === 'RunSkipped' ? first : null;
   const started = head.find((event) => event.type === 'RunStarted') ?? null;
-  // These three say nothing about how the run stands.
+  // These three types say nothing about the state of the run.
   const others: readonly string[] = ['RunRetried', 'RunRemoved', 'Abandoned'];
   const last = tail.find(({ type }) => !others.includes(type)) ?? null;
   const isWaiting = last?.type === 'RunReleased' || last?.type === 'RunStepSuspended';
@@ -47,7 +48,7 @@ export async function readRun(store: EventStore, id: string): Promise<RunAccount
   return { id, first: begun, started, last, waits, key };
 }
 
-/** After these, a run is in the queue, unless its time has not come. */
+/** After these events, a run is in the queue, unless its time has not come. */
 const queuedTypes: ReadonlySet<string> = new Set([
   'RunRequested',
   'RunStepResumed',
@@ -93,7 +94,7 @@ function waitingWords(waits: readonly Wait[], words: Words): string {
 const readyWords = (what: string, since: string): string =>
   `has been waiting since ${since} and waits for ${what}`;
 
-/** What a step waits for, as the object of `waits for`. */
+/** The condition for which a step waits, as the object of `waits for`. */
 export function awaited(waitsFor: WaitsFor): string {
   switch (waitsFor.kind) {
     case 'timer':
@@ -111,12 +112,12 @@ export function awaited(waitsFor: WaitsFor): string {
   }
 }
 
-/** The event that skipped a run; null for one that runs, or ran. */
+/** The event that skipped a run; null for a run that was not skipped. */
 export function skipOf({ last }: RunAccount): RecordOf<'RunSkipped'> | null {
   return last?.type === 'RunSkipped' ? last : null;
 }
 
-/** How a run stands, as the end of a sentence: `succeeded at …`. */
+/** The state of a run, as the end of a sentence: `succeeded at …`. */
 export function standing({ first, started, last, waits, key }: RunAccount, words: Words): string {
   if (first === null || last === null) return 'is about to be requested';
   const at = words.time(last);
@@ -162,7 +163,7 @@ export function standing({ first, started, last, waits, key }: RunAccount, words
   }
 }
 
-/** A sentence about a run beside others: its id, what requested it, and how it stands. */
+/** A sentence about one of several runs: its id, what requested it, and its present state. */
 export function runNote(run: RunAccount, words: Words): Note {
   const { first, id, last } = run;
   if (first === null) return note(`Run ${id} was reserved but never requested.`, last);

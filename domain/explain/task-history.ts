@@ -80,7 +80,7 @@ export class TaskHistory {
     return this.#states.findLast((state) => state.revision <= revision) ?? this.task;
   }
 
-  /** The rule in force at an instant; before the task's creation its first, after its end its last. */
+  /** The rule in force at an instant. Before the task's creation, its first rule; after its end, its last rule. */
   eraAt(instant: Instant): Era {
     return this.eras.findLast(({ after }) => after < instant) ?? this.eras[0];
   }
@@ -112,7 +112,7 @@ export class TaskHistory {
     );
   }
 
-  /** When a snooze ended: when its fire was to run, or at an earlier change of the schedule. */
+  /** When a snooze ended: at the time at which its fire was to run, or at an earlier change of the schedule. */
   endOf(snooze: RecordOf<'TaskSnoozed'>): Instant {
     const runAt = fromIso(snooze.data.next_run_at);
     return Math.min(runAt, this.changeIn(snooze)?.after ?? runAt);
@@ -164,13 +164,13 @@ function compileRule(rule: TaskDefinition, anchor: string): CompiledRule {
   try {
     return { schedule: scheduleOf(rule, anchor), fault: null };
   } catch (error) {
-    // Another release, or another tz database, accepted it.
+    // Another release, or another tz database, had accepted the rule.
     if (error instanceof RefusalError) return { schedule: null, fault: error.message };
     throw error;
   }
 }
 
-/** When the events occurred, never decreasing: a clock that was set back does not reorder them. */
+/** When the events occurred, never decreasing, so that a clock that was set back does not reorder them. */
 function timesOf(events: readonly RecordedEvent[]): readonly Instant[] {
   let latest = Number.NEGATIVE_INFINITY;
   return events.map(({ metadata }) => (latest = Math.max(latest, fromIso(metadata.occurredAt))));

@@ -33,7 +33,7 @@ export function counted(count: number, thing: string): string {
   return `${count.toLocaleString('en-US')} ${thing}${count === 1 ? '' : 's'}`;
 }
 
-/** What a clock change did to a fire, or to a time before it; empty where it did nothing. */
+/** The effect of a clock change on a fire, or on a time before it; empty if there was none. */
 export function noteOf(fire: Pick<Fire, 'note'> | null): readonly string[] {
   const note = fire?.note ?? null;
   return note === null ? [] : [`A clock change is near: ${note}.`];
@@ -45,15 +45,18 @@ export function excerpt(text: string, most = 200): string {
   return line.length > most ? `${truncateString(line, most)}…` : line;
 }
 
-/** How one task's explanation writes instants and agents. */
+/** Writes the instants and agents of one task's explanation. */
 export class Words {
   readonly #zone: Zone | null;
   readonly #names: ReadonlyMap<string, string>;
-  /** What runs of the task that are ready to start wait for, such as a slot; null: nothing in particular. */
+  /**
+   * The condition for which runs of the task wait when they are ready to start, such as a slot; null: none in
+   * particular.
+   */
   readonly readyRunsWaitFor: string | null;
 
   /**
-   * @param timezone the task's at that time: instants are written in it
+   * @param timezone the task's time zone at that time, in which instants are written
    * @param names of agents, by their ids
    * @param readyRunsWaitFor as the object of `waits for`
    */
@@ -84,13 +87,13 @@ export class Words {
     return this.at(event.metadata.occurredAt);
   }
 
-  /** Who caused an event, and why: `by ada (01a1…), reason: "maintenance"`. */
+  /** The agent that caused an event, and the reason: `by ada (01a1…), reason: "maintenance"`. */
   by(event: RecordedEvent): string {
     const reason = reasonOf(event);
     return `by ${this.#who(event)}${reason === null ? '' : `, reason: "${reason}"`}`;
   }
 
-  /** Who did something, when and why: `ada (01a1…) paused the task at 2026-… (reason: "maintenance").` */
+  /** An action, with its agent, time and reason: `ada (01a1…) paused the task at 2026-… (reason: "maintenance").` */
   act(event: RecordedEvent, did: string): string {
     const who = this.#who(event).replace(
       /^(the |agent )/,
@@ -122,7 +125,7 @@ function pauseCauseOf(event: RecordedEvent): string {
     : ' because its agent had been removed';
 }
 
-/** Holds of early releases have their reason only in the data. */
+/** Events of early releases have the reason of a hold only in the data. */
 function reasonOf(event: RecordedEvent): string | null {
   const { reason } = event.metadata;
   if (reason !== undefined) return excerpt(reason);

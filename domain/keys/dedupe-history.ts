@@ -5,7 +5,7 @@ import { streams } from '../streams.ts';
 import type { DedupeUse, KeyUse } from './dedupe.ts';
 import type { KeyName, KeyState } from './key.ts';
 
-/** Events of a dedupe key that truncation leaves, for runs that come late. Each use is one or two events. */
+/** How many events of a dedupe key truncation keeps, for runs that come late. Each use is one or two events. */
 export const KEPT_DEDUPE_EVENTS = 400;
 
 /**

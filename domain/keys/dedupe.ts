@@ -14,11 +14,11 @@ export interface DedupeUse {
 
 export type KeyUse = NonNullable<KeyState['used']>;
 
-/** What happened to the run of an earlier use. */
+/** The state of the run of an earlier use. */
 export type EarlierRun =
   | 'unfinished'
   | 'finished'
-  /** It never ran: it was skipped, or was never requested. Its use does not count. */
+  /** The run never ran: it was skipped, or was never requested. Its use does not count. */
   | 'void';
 
 export type DedupeDecision =
@@ -26,8 +26,8 @@ export type DedupeDecision =
   | { readonly outcome: 'duplicate'; readonly earlier: KeyUse };
 
 /**
- * The use that might make a run a duplicate: any use within the window on either side, as fires may come out of order.
- * Its run's fate decides. Null where the key is free.
+ * The use that might make a run a duplicate: any use within the window on either side, because fires may come out of
+ * order. The state of its run decides. null if the key is free.
  *
  * @param windowSeconds null: for as long as the earlier run is unfinished
  */
@@ -66,7 +66,7 @@ export function useDedupeKey(
   const using: KeyEvent = { type: 'KeyUsed', data: { ...state, used: own, run_id } };
   const isLatest = used === null || before !== null || windowSeconds === null;
   if (isLatest || at >= fromIso(used.at)) return { outcome: 'used', events: [using] };
-  // The last event must carry the latest time: windows count from it.
+  // The last event must carry the latest time, because windows count from it.
   const latest: KeyEvent = { type: 'KeyUsed', data: { ...state, run_id: used.run_id } };
   return { outcome: 'used', events: [using, latest] };
 }

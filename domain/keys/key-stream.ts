@@ -12,13 +12,13 @@ import { newId } from '../ids.ts';
 import { keyFold, stateAfter, unusedKey, type KeyName, type KeyState } from './key.ts';
 import { streams } from '../streams.ts';
 
-/** Races for a key that may be lost in a row. Each was won by another writer that made progress. */
+/** The most races for a key that may be lost in a row. Each lost race means that another writer made progress. */
 const MAX_ATTEMPTS = 20;
 
-/** Holders and waiters that the events of one append carry, roughly: each event carries them all. */
+/** Roughly the most holders and waiters in the events of one append. Each event carries all of them. */
 const MAX_PLACES_PER_APPEND = 1000;
 
-/** The context of a change; each change is a command of its own. */
+/** The context of a change; each change is a separate command. */
 export type KeyContext = Omit<CommandContext, 'commandId'>;
 
 /** The events of a change, and the answer to its caller. */
@@ -30,7 +30,7 @@ export interface KeyChange<T> {
 /** A key as a process knows it; it may be out of date. */
 export interface KnownKey {
   readonly state: KeyState;
-  /** Of the last event; -1 for a key that was never used. */
+  /** The revision of the last event; -1 for a key that was never used. */
   readonly revision: number;
 }
 
@@ -68,15 +68,15 @@ function queuesOf(store: EventStore): ChangeQueues {
 }
 
 /**
- * Reads a key's last event, decides, and appends with that revision expected. After a lost race or a lost answer it
- * reads and decides again: each decision recognises its own effect. Concurrent changes by this process are decided one
+ * Reads a key's last event, decides, and appends with that revision expected. After a lost race or a lost response, it
+ * reads and decides again. Each decision recognises its own effect. Concurrent changes by this process are decided one
  * after the other and go into one append.
  *
- * @param decide may read other streams: what it sees there is newer than the state, and any change of the claim on the
- *   key in the meantime makes the append lose the race
+ * @param decide may read other streams. Their content is newer than the state, and any change of the claim on the key
+ *   in the meantime makes the append lose the race
  * @param known the key as the caller follows it, which saves a read. If it is out of date, the append loses the race.
- *   That there is nothing to do is only ever decided on what was read
- * @returns the answer, with the key after everything that was appended together
+ *   The decision to do nothing is only made on a state that was read
+ * @returns the answer, with the key after all events that were appended together
  * @throws EventStoreError `CONFLICT` when every race was lost, and all errors of the log
  */
 export function changeKey<T>(
@@ -89,7 +89,7 @@ export function changeKey<T>(
   const queues = queuesOf(store);
   const stream = streams.key(name.kind, name.owner, name.key);
   return new Promise<KeyChanged<T>>((resolve, failed) => {
-    // Each change is answered with what its own `decide` returned.
+    // Each change is answered with the value that its own `decide` returned.
     const done = resolve as QueuedChange['done'];
     const change: QueuedChange = { context, decide, known, done, failed };
     const queue = queues.get(stream);
@@ -107,15 +107,19 @@ export interface PreparedKeyChange {
   readonly append: StreamAppend;
   /** The key after the change. */
   readonly state: KeyState;
-  /** Must be called once the append has succeeded or failed: this process's other changes of the key wait for it. */
+  /**
+   * Must be called once the append has succeeded or failed, because this process's other changes of the key wait for
+   * it.
+   */
   finish(): void;
 }
 
 /**
- * Decides on a change that the caller appends behind what it depends on, in one call of the log. It reads nothing and
- * does not retry: if the key was changed elsewhere, the append is refused and {@link changeKey} remains.
+ * Decides on a change that the caller appends after an append on which it depends, in one call of the log. It reads
+ * nothing and does not retry. If the key was changed elsewhere, the append is refused, and the caller uses {@link
+ * changeKey}.
  *
- * @returns null where there is nothing to change, or this process is changing the key right now
+ * @returns null if there is nothing to change, or this process is changing the key right now
  */
 export function prepareKeyChange(
   store: EventStore,
@@ -257,21 +261,21 @@ function newEventsFor(
   return toNewEvents(
     stream,
     events.filter((event) => event === last || event.type !== 'KeyWaited'),
-    // New ids for each attempt, as the next decision may differ.
+    // New ids for each attempt, because the next decision may differ.
     { ...context, commandId: newId(context.now) },
   );
 }
 
-/** A key as its last event says; null for one that was never used. */
+/** A key according to its last event; null for a key that was never used. */
 export async function readKey(store: EventStore, name: KeyName): Promise<KeyState | null> {
   const stream = streams.key(name.kind, name.owner, name.key);
   return (await loadLast(store, stream, keyFold)).state;
 }
 
-/** What `GET /concurrency/{key}` shows. */
+/** The part of a key that `GET /concurrency/{key}` shows. */
 export interface Concurrency {
   readonly key: string;
-  /** The smallest limit among its runs; null while there are none. */
+  /** The smallest limit among its runs; null while it has no runs. */
   readonly limit: number | null;
   readonly holders: readonly { run_id: string; task_id: string; since: string }[];
   /** The first {@link MAX_WAITERS} in order. `since`: when the run began to wait. */
@@ -301,7 +305,7 @@ export async function concurrencyOf(
 
 function isRetryable(error: unknown): boolean {
   if (isConflict(error)) return true;
-  // The answer was lost: the stream shows whether the append happened.
+  // The response was lost. The stream shows whether the append happened.
   const isLost = error instanceof EventStoreError && error.code === 'OUTCOME_UNKNOWN';
   return isLost && !error.repeated;
 }

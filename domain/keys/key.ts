@@ -18,12 +18,12 @@ export type KeyWaiter = KeyState['waiters'][number];
 /** Identifies a key, and its stream. */
 export type KeyName = Pick<KeyState, 'kind' | 'owner' | 'key'>;
 
-/** Most holders of a key, whatever the limit: an event carries them all and must fit into the log. */
+/** The most holders of a key, even with a larger limit. An event carries all of them and must fit into the log. */
 export const MAX_HOLDERS = 2000;
 
 /**
- * Most waiters that are recorded, as each event carries them all. Later runs wait unrecorded and get a place as the
- * queue gets shorter. The order among all of them stays.
+ * The most waiters that are recorded. They are limited because each event carries all of them. Later runs wait
+ * unrecorded, and get a place when the queue gets shorter. The order of all waiting runs stays the same.
  */
 export const MAX_WAITERS = 20;
 
@@ -50,15 +50,15 @@ export interface KeyClaim {
   readonly task_id: string;
   readonly trigger: RunTrigger;
   readonly priority: number;
-  /** When the run began to want the key: within a priority, the older goes first. */
+  /** The time since which the run has wanted the key. Within a priority, the oldest goes first. */
   readonly since: Instant;
   readonly limit: number;
-  /** The attempt that the slot is for; 0 where the slot is held from the request on. */
+  /** The attempt that needs the slot; 0 if the slot is held from the request on. */
   readonly attempt: number;
 }
 
 export interface KeyDecision {
-  /** `held`: the run has the key, now or already. */
+  /** `held`: the run has the key, from now on or since an earlier time. */
   readonly outcome: 'held' | 'waiting';
   readonly events: readonly KeyEvent[];
 }
@@ -104,10 +104,10 @@ function holdAgain(
 }
 
 /**
- * Gives up a slot or a waiter's place; nothing where the run has neither.
+ * Gives up a slot or a waiter's place. Does nothing if the run has neither.
  *
- * @param endedAttempt gives up the slot alone, and only if it is not held for a later attempt: a late release must not
- *   take the slot of the next attempt
+ * @param endedAttempt gives up only the slot, and only if it is not held for a later attempt, because a late release
+ *   must not take the slot of the next attempt
  */
 export function releaseKey(
   state: KeyState,
@@ -124,7 +124,7 @@ export function releaseKey(
   return released(state, after, runId);
 }
 
-/** Gives up a waiter's place; a slot that the run has obtained meanwhile stays. */
+/** Gives up a waiter's place. A slot that the run has obtained in the meantime stays. */
 export function releaseWaiter(state: KeyState, runId: string): readonly KeyEvent[] {
   const waiters = state.waiters.filter(({ run_id }) => run_id !== runId);
   return released(state, { ...state, waiters }, runId);
@@ -173,7 +173,7 @@ const waiterOf = (claim: KeyClaim, now: Instant): KeyWaiter => {
   return { run_id, task_id, trigger, priority, since, waiting_since: toIso(now), limit };
 };
 
-/** Waiters in order: priority 1 first, then the older. */
+/** Waiters in order: by priority, 1 first, then by age, the oldest first. */
 export function sortWaiters(waiters: readonly KeyWaiter[]): KeyWaiter[] {
   return [...waiters].sort(
     (a, b) =>

@@ -16,12 +16,12 @@ interface CachedUses {
   readonly open: readonly KeyUse[];
 }
 
-/** By key: a run that has ended stays so, and is not looked up again. */
+/** By key. A run that has ended does not change any more, and is not looked up again. */
 const caches = new WeakMap<EventStore, Map<string, CachedUses>>();
 
 /**
- * The uses of a key whose runs have not ended, the earliest written first. The first call looks at every recorded use;
- * later calls look at those that were open, and at new ones.
+ * The uses of a key whose runs have not ended, the earliest written first. The first call checks every recorded use.
+ * Later calls check those that were open, and new ones.
  *
  * @param pending events that are about to be appended
  * @param became what happened to the run of a use
@@ -50,7 +50,7 @@ export async function openUses(
   return open;
 }
 
-/** The events of a key after a revision, in order; the last ones where there are very many. */
+/** The events of a key after a revision, in order; only the last ones if there are very many. */
 async function eventsAfter(
   store: EventStore,
   stream: string,

@@ -4,8 +4,8 @@ import { holdKey, sortWaiters, type KeyClaim, type KeyName, type KeyState } from
 import type { OverlapPolicy } from '../vocabulary.ts';
 
 /**
- * The task itself as the key of its runs, under the agent that owned it when they were requested. A task that changed
- * its owner has one key for each: see {@link joinOverlap}.
+ * The task itself as the key of its runs, under the agent that owned the task when they were requested. A task that
+ * changed its owner has one key for each: see {@link joinOverlap}.
  */
 export function overlapKey(taskId: string, owner: string): KeyName {
   return { kind: 'overlap', owner, key: taskId };
@@ -18,11 +18,11 @@ export type OverlapDecision =
   | { readonly outcome: 'skip'; readonly because_of: string };
 
 /**
- * What a new run does when another run of its task is unfinished: `skip` skips it, `queue` lets one wait and skips the
- * next, `cancel_running` waits for the runs that it cancels. A run that has its place keeps it.
+ * The action of a new run when another run of its task is unfinished: `skip` skips it, `queue` lets one wait and skips
+ * the next, `cancel_running` waits for the runs that it cancels. A run that has its place keeps it.
  *
- * A backfill's run always waits behind all others, as it would not be requested again. While it waits, it keeps no
- * other run from coming.
+ * A backfill's run always waits behind all others, because it would not be requested again. While it waits, it does not
+ * prevent other runs.
  */
 export function claimOverlap(
   state: KeyState,
@@ -48,8 +48,8 @@ export function claimOverlap(
 }
 
 /**
- * Adds the holders and waiters of another key of the same task, so that new runs wait for them or are skipped. They
- * leave like any other run that has ended.
+ * Adds the holders and waiters of another key of the same task, so that new runs wait for them or are skipped. They are
+ * removed like any other run that has ended.
  *
  * @param stale runs that have lost their claim to that place
  */

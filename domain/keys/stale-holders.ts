@@ -14,17 +14,17 @@ import type { RunTrigger } from '../vocabulary.ts';
 /** A reservation whose run was never requested may be voided after this long. Milliseconds. */
 export const RESERVATION_LIFETIME = 60_000;
 
-/** What a run has of a key: a slot, a waiter's place, or its use. */
+/** A run's claim on a key: a slot, a waiter's place, or a use. */
 export interface KeyPlace {
   readonly run_id: string;
   readonly trigger: RunTrigger;
   /** The time since which the run has had it. */
   readonly since: string;
-  /** Of a slot: the attempt that it is held for. */
+  /** For a slot: the attempt for which it is held. */
   readonly attempt?: number;
 }
 
-/** A run as its stream says, with the time of its last event; null for an empty stream. */
+/** A run according to its stream, with the time of its last event; null for an empty stream. */
 export interface SeenRun {
   readonly run: RunState;
   readonly lastAt: string | null;
@@ -33,7 +33,7 @@ export interface SeenRun {
 export type Verdict =
   /** It is running, or may start at any time. */
   | 'active'
-  /** It has ended and no longer needs its place (a slot: not for that attempt). */
+  /** The run has ended and no longer needs its place. A slot is only needed during the attempt. */
   | 'ended'
   /** It holds a slot and could have started, but has not for a whole lease. */
   | 'idle'
@@ -41,8 +41,8 @@ export type Verdict =
   | 'unrequested';
 
 /**
- * Whether a run still needs its place. If a fire, a published event or a backfill stands behind the run, an empty
- * stream is only late: the request will be appended, and the place waits for it.
+ * Whether a run still needs its place. If a fire, a published event or a backfill caused the run, an empty stream only
+ * means that the request is late. It will still be appended, so the run keeps the place.
  *
  * @param lease milliseconds in which a run that holds a concurrency key must start
  */
@@ -63,7 +63,7 @@ export function staleHolderVerdict(
   if (run.state === 'running' || kind !== 'concurrency') return 'active';
   if (!('request' in run)) return 'active';
   if (run.state === 'waiting') return releasesKey(run.waits) ? 'ended' : 'active';
-  // No run waits before it is due: its place was recorded before the failed attempt was known.
+  // No run waits before it is due. Its place was recorded before the failed attempt was known.
   if (place.attempt === undefined) return fromIso(run.run_at) > now ? 'ended' : 'active';
   // A run in back-off holds no slot; it takes one again for the next attempt.
   if (run.state === 'retrying' && place.attempt <= run.attempt) return 'ended';
@@ -83,8 +83,8 @@ const seenFold: Fold<SeenRun, RunEvent> = {
  * Finds runs that have lost their claim to a key. The caller releases them with the key's revision expected, as read
  * before this check.
  *
- * Where a run could still begin, this closes its stream first: with `Abandoned`, expecting none, or with
- * `RunInterrupted`, expecting the revision seen. A process that is about to append the request or the start then fails
+ * If a run could still begin, this closes its stream first: with `Abandoned`, expecting an empty stream, or with
+ * `RunInterrupted`, expecting the revision read. A process that is about to append the request or the start then fails
  * and must ask for the key again, so no run ever starts without its slot. After a crash between closing the stream and
  * releasing the key, the next check finds the place stale again.
  */
@@ -92,7 +92,7 @@ export class StaleHolderCheck {
   readonly #store: EventStore;
   readonly #context: KeyContext;
   readonly #lease: number;
-  /** Runs whose streams this check has closed, by the time of their place: a later place is a new claim. */
+  /** Runs whose streams this check has closed, with the time of their place. A later place is a new claim. */
   readonly #closed = new Map<string, string>();
 
   /** @param lease milliseconds in which a run that holds a concurrency key must start */
@@ -102,7 +102,7 @@ export class StaleHolderCheck {
     this.#lease = lease;
   }
 
-  /** The runs that no longer have a claim to their places. Reads each run's stream. */
+  /** The runs that are no longer entitled to their places. Reads each run's stream. */
   async findStale(key: KeyName, places: readonly KeyPlace[]): Promise<readonly string[]> {
     const dead: string[] = [];
     for (const place of places) if (await this.#isStale(key, place)) dead.push(place.run_id);
@@ -121,7 +121,7 @@ export class StaleHolderCheck {
     return true;
   }
 
-  /** @returns false when another writer won the race: then the place is not stale */
+  /** @returns false if another writer won the race, so that the place is not stale */
   async #close(
     stream: string,
     verdict: 'idle' | 'unrequested',

@@ -43,10 +43,11 @@ export function updateNamespaceCommand(
 }
 
 /**
- * Deletes a namespace that is empty. It is closed first: an agent that is registered meanwhile either is found here, or
- * finds the namespace closed. After a crash in between, it takes no agents until the command is repeated.
+ * Deletes a namespace that is empty. It is closed first, so that an agent that is registered at the same time is either
+ * found here or rejected. If the process crashes in between, the namespace takes no agents until the command is
+ * repeated.
  *
- * @param isEmpty whether it holds nothing, as of the log's present end
+ * @param isEmpty whether it is empty at the log's present end
  * @throws RefusalError `NOT_FOUND`; `STATE_CONFLICT` for one that is not empty, and for `default`
  */
 export async function deleteNamespaceCommand(
@@ -65,7 +66,7 @@ export async function deleteNamespaceCommand(
 }
 
 /**
- * Whether agents may be registered in a namespace.
+ * Checks that agents may be registered in a namespace.
  * @throws RefusalError `NOT_FOUND`; `STATE_CONFLICT` while it is being deleted
  */
 export async function requireOpenNamespace(store: EventStore, name: string): Promise<void> {

@@ -21,7 +21,9 @@ import {
  * `default` is active from the start, and is never closed.
  */
 export type NamespaceState =
-  { readonly status: 'none' } | { readonly status: 'deleted' } | KnownNamespace;
+  | { readonly status: 'none' }
+  | { readonly status: 'deleted' }
+  | KnownNamespace;
 
 export interface KnownNamespace {
   /** `closed`: it is being deleted, and takes no more agents. */
@@ -40,7 +42,7 @@ export function namespaceFold(name: string): Fold<NamespaceState, NamespaceEvent
   const first = { description: null, quotas: noQuotas, ...times } as const;
   return {
     initial: isDefault ? { status: 'active', ...first } : { status: 'none' },
-    // Its changes are in its own audit.
+    // Its changes belong to its own audit.
     namespaceOf: () => name,
     evolve(state, event, { metadata: { occurredAt: at } }) {
       if (event.type === 'NamespaceCreated') {
@@ -82,13 +84,13 @@ export function createNamespace(
   throw new RefusalError('STATE_CONFLICT', message, { field: 'name', name });
 }
 
-/** What a new namespace has. */
+/** The fields of a new namespace. */
 export interface NewNamespace {
   readonly description: string | null;
   readonly quotas: Quotas;
 }
 
-/** What changes in a namespace; what is left out stays. */
+/** Changes of a namespace. Fields that are left out keep their values. */
 export interface NamespaceChanges {
   readonly description?: string | null | undefined;
   readonly quotas?: QuotaChange | undefined;
@@ -98,12 +100,12 @@ export interface QuotaChange {
   readonly level: QuotaLevel;
   /** Replaces all quotas of this level. */
   readonly quotas: Quotas;
-  /** What the settings and an admin allow the namespace, as of a state. */
+  /** The quotas that the settings and an admin allow the namespace in a given state. */
   readonly boundsBy: (stored: StoredQuotas) => Quotas;
 }
 
 /**
- * No event where nothing changes.
+ * No event if nothing changes.
  * @throws RefusalError `NOT_FOUND`; `FORBIDDEN` for own quotas beyond their bounds
  */
 export function updateNamespace(
@@ -121,7 +123,7 @@ export function updateNamespace(
   return [...events, ...setQuotas(known.quotas, quotas.level, quotas.quotas)];
 }
 
-/** The first step of its deletion. No event where an interrupted deletion took it before. */
+/** The first step of its deletion. No event if an interrupted deletion already took it. */
 export function closeNamespace(state: NamespaceState, name: string): readonly NamespaceEvent[] {
   if (name === DEFAULT_NAMESPACE) {
     throw new RefusalError('STATE_CONFLICT', 'the namespace default cannot be deleted', { name });
@@ -130,7 +132,7 @@ export function closeNamespace(state: NamespaceState, name: string): readonly Na
   return status === 'closed' ? [] : [{ type: 'NamespaceClosed', data: {} }];
 }
 
-/** The last step of its deletion. @param isEmpty otherwise it stays */
+/** The last step of its deletion. @param isEmpty if false, the namespace stays */
 export function endClosing(state: NamespaceState, isEmpty: boolean): readonly NamespaceEvent[] {
   if (state.status !== 'closed') return [];
   return [{ type: isEmpty ? 'NamespaceDeleted' : 'NamespaceReopened', data: {} }];

@@ -10,11 +10,11 @@ import {
 } from './quotas.ts';
 import { quotaNames, type QuotaName } from './quota-names.ts';
 
-/** The quotas of a namespace that its stream gives. */
+/** The quotas in a namespace's stream. */
 export interface StoredQuotas {
-  /** Set by an admin. Each replaces that of `SVC_QUOTAS`. */
+  /** Set by an admin. Each replaces the same quota of `SVC_QUOTAS`. */
   readonly bounds: Quotas;
-  /** Set by an administrator of the namespace. Each counts where it is stricter. */
+  /** Set by an administrator of the namespace. Each takes effect if it is stricter. */
   readonly own: Quotas;
 }
 
@@ -28,13 +28,13 @@ export function quotasAfter(quotas: StoredQuotas, event: NamespaceEvent): Stored
   return { ...quotas, [level]: set };
 }
 
-/** The fold of `namespace-<name>` to its quotas alone, which needs no name. */
+/** Folds `namespace-<name>` to its quotas alone. Needs no name. */
 export const storedQuotasFold: Fold<StoredQuotas, NamespaceEvent> = {
   initial: noQuotas,
   evolve: quotasAfter,
 };
 
-/** What the administrators of a namespace may not exceed. */
+/** The limits that the administrators of a namespace may not exceed. */
 export function boundsOf(
   settings: QuotaSettings | undefined,
   namespace: string,
@@ -43,7 +43,7 @@ export function boundsOf(
   return { ...quotasOf(settings, namespace), ...bounds };
 }
 
-/** The quotas that count: the stricter of both levels. */
+/** The quotas in effect: the stricter of both levels. */
 export function effectiveQuotas(bounds: Quotas, own: Quotas): Quotas {
   const effective = { ...bounds };
   for (const name of quotaNames) {
@@ -62,7 +62,7 @@ export function requireWithin(bounds: Quotas, own: Quotas): void {
   throw new RefusalError('FORBIDDEN', message, { field: `quotas.${above}`, quota: above, limit });
 }
 
-/** No event where nothing changes. */
+/** No event if nothing changes. */
 export function setQuotas(
   present: StoredQuotas,
   level: QuotaLevel,

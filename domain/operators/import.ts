@@ -17,13 +17,16 @@ const importFold: Fold<ImportState, ImportEvent> = {
   },
 };
 
-/** The unfinished import of a log; null for none. A service that started on it would repeat fires not yet imported. */
+/**
+ * The unfinished import of a log; null for none. A service that started with such a log would repeat fires not yet
+ * imported.
+ */
 export async function unfinishedImport(store: EventStore): Promise<ImportState['unfinished']> {
   return (await load(store, streams.imports(), importFold)).state.unfinished;
 }
 
 /**
- * Records that an import has begun; no event where it continues.
+ * Records that an import has started. No event if it continues.
  * @throws RefusalError `STATE_CONFLICT` while another export is being imported
  */
 export function beginImport(

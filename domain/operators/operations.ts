@@ -14,7 +14,7 @@ export interface OperationsState {
   readonly released: Release | null;
 }
 
-/** Nothing fires and no run starts. */
+/** A hold, during which nothing fires and no run starts. */
 export interface HoldOrder {
   readonly reason: string;
   /** The agent's id. */
@@ -28,7 +28,7 @@ export interface Release {
   readonly by: string;
   /** ISO 8601. */
   readonly at: string;
-  /** The policy for every fire that was due before; null: each task's own. */
+  /** The policy for every fire that was due before; null: each task's own policy. */
   readonly missed: MisfirePolicy | null;
 }
 
@@ -60,7 +60,7 @@ export function missedOrder({ released }: OperationsState): MissedOrder | null {
 
 /**
  * Holds the service: nothing fires and no run starts until it is released. Running runs continue.
- * @throws RefusalError `STATE_CONFLICT` where it is on hold already
+ * @throws RefusalError `STATE_CONFLICT` if it is on hold already
  */
 export function holdCommand(
   store: EventStore,
@@ -76,7 +76,7 @@ export function holdCommand(
 /**
  * Ends a hold.
  * @param missed the policy for every fire due up to now; null: each task's own
- * @throws RefusalError `STATE_CONFLICT` where it is not on hold
+ * @throws RefusalError `STATE_CONFLICT` if it is not on hold
  */
 export function releaseCommand(
   store: EventStore,

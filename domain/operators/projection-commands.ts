@@ -15,22 +15,22 @@ import type { ParkedOrder, RebuildSwitch } from '../vocabulary.ts';
 export interface ProjectionCommand {
   readonly store: EventStore;
   readonly name: string;
-  /** Of this release. */
+  /** The schema version of this release. */
   readonly schema: number;
   readonly context: CommandContext;
 }
 
-/** Which version of a view the caller takes to be live, and what is known of that. */
+/** The version of a view that the caller believes is live, and the facts to check that. */
 export interface SeenVersion {
-  /** What the caller expects; 0 for none. */
+  /** The version that the caller expects; 0 for none. */
   readonly expected: number;
-  /** What was live when the command began, by the read model. */
+  /** The live generation in the read model when the command started. */
   readonly found: number;
-  /** `live` of the orders read then: after a later switch, only the orders say what is live. */
+  /** `live` of the orders read at that time. After a later switch, only the orders say which generation is live. */
   readonly switched: number | null;
 }
 
-/** Appends what is decided on the present orders. */
+/** Appends the events that are decided on the present orders. */
 export function appendOrder(
   { store, name, schema, context }: ProjectionCommand,
   decide: (orders: ProjectionOrders) => readonly ProjectionEvent[],
@@ -64,7 +64,7 @@ export function rebuildCommand(
   });
 }
 
-/** Pauses a rebuild. @throws RefusalError `STATE_CONFLICT` where none is running, or it is paused */
+/** Pauses a rebuild. @throws RefusalError `STATE_CONFLICT` if no rebuild is running, or if it is paused */
 export function pauseRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
@@ -74,7 +74,7 @@ export function pauseRebuildCommand(
   });
 }
 
-/** Resumes a rebuild. @throws RefusalError `STATE_CONFLICT` where none is paused */
+/** Resumes a rebuild. @throws RefusalError `STATE_CONFLICT` if no rebuild is paused */
 export function resumeRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
@@ -84,7 +84,10 @@ export function resumeRebuildCommand(
   });
 }
 
-/** Cancels a rebuild, even a failed one, and deletes its generation. @throws RefusalError `STATE_CONFLICT` without one */
+/**
+ * Cancels a rebuild, even a failed one, and deletes its generation.
+ * @throws RefusalError `STATE_CONFLICT` if there is no rebuild
+ */
 export function cancelRebuildCommand(
   command: ProjectionCommand,
 ): Promise<Handled<ProjectionOrders>> {
@@ -97,8 +100,8 @@ export function cancelRebuildCommand(
 
 /**
  * Switches reads to a generation that is ready.
- * @param seen what the caller expects to be live; default: anything
- * @throws RefusalError `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no generation is ready
+ * @param seen the version that the caller expects to be live; default: any
+ * @throws RefusalError `REVISION_MISMATCH` if another version is live; `STATE_CONFLICT` if no generation is ready
  */
 export function switchCommand(
   command: ProjectionCommand,
@@ -117,8 +120,10 @@ export function switchCommand(
 
 /**
  * Switches reads back to the previous generation.
- * @param seen what the caller expects to be live; default: anything. Without it a second order reverts the first
- * @throws RefusalError `REVISION_MISMATCH` where another version is live; `STATE_CONFLICT` where no previous one is kept
+ * @param seen the version that the caller expects to be live; default: any. Without it, repeating the command
+ *   reverts it
+ * @throws RefusalError `REVISION_MISMATCH` if another version is live; `STATE_CONFLICT` if no previous generation is
+ *   kept
  */
 export function rollbackCommand(
   command: ProjectionCommand,
@@ -139,7 +144,7 @@ export function rollbackCommand(
   });
 }
 
-/** Orders what shall become of a parked key; the caller has seen that it is parked. */
+/** Orders that a parked key's event be folded again or skipped. The caller has checked that the key is parked. */
 export function parkedKeyCommand(
   command: ProjectionCommand,
   ask: { readonly version: number; readonly key: string; readonly order: ParkedOrder },

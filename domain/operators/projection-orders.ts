@@ -16,17 +16,17 @@ export type Comparison = Static<typeof ComparisonSchema>;
 export interface ProjectionOrders {
   /** The highest version ever named. */
   readonly lastVersion: number;
-  /** Running, or failed last. */
+  /** The rebuild that is running, or that failed last. */
   readonly rebuild: RebuildOrder | null;
   /** The version that was last switched to; null for none. */
   readonly live: number | null;
   /** The one before it. */
   readonly previous: PreviousGeneration | null;
-  /** A kept version to which reads shall switch back. */
+  /** A kept version to which reads are to switch back. */
   readonly wanted: number | null;
   /** Orders for parked keys, by key. */
   readonly parked: ReadonlyMap<string, ParkedKeyOrder>;
-  /** Events left out of documents, under any schema version: they share the log. */
+  /** Events left out of documents in every schema version, because all versions share the log. */
   readonly skipped: SkippedEvents;
 }
 
@@ -39,7 +39,7 @@ export interface RebuildOrder {
   /** Caught up with the live generation, and compared with it. */
   readonly ready: boolean;
   readonly comparison: Comparison | null;
-  /** Reads shall switch to it. */
+  /** Whether reads are to switch to it. */
   readonly switchRequested: boolean;
   /** Why it failed; null while it has not. */
   readonly error: string | null;
@@ -47,7 +47,7 @@ export interface RebuildOrder {
 
 export interface PreviousGeneration {
   readonly version: number;
-  /** Until when it is fed. */
+  /** The time until which it is fed. */
   readonly until: Instant;
 }
 
@@ -108,7 +108,7 @@ function evolveOrders(
     }
     case 'ParkedKeyOrdered': {
       const { key, order } = event.data;
-      // Repeating an unsettled order is about the same event.
+      // A repetition of an unsettled order concerns the same event.
       const before = state.parked.get(key);
       const left = before?.order === order ? before.left : null;
       return withParked(key, { version, order, left });
@@ -124,7 +124,7 @@ function evolveOrders(
       return { ...state, parked };
     }
     case 'ProjectionShapeDiscarded':
-      // Versions continue from there, should a release of that schema return.
+      // If a release of that schema returns, versions continue from there.
       return { ...none, lastVersion: state.lastVersion, skipped: state.skipped };
   }
   const { rebuild } = state;
@@ -151,7 +151,7 @@ function evolveOrders(
   }
 }
 
-/** The rebuild that is running; null for none, and for one that failed. */
+/** The running rebuild; null if there is none, or if it failed. */
 export function runningRebuild({ rebuild }: ProjectionOrders): RebuildOrder | null {
   return rebuild === null || rebuild.error !== null ? null : rebuild;
 }

@@ -12,7 +12,7 @@ export const MAX_REPLAYS = 8;
 /** Views as of an instant, under a name. */
 export interface Replay {
   readonly name: string;
-  /** Of the order: a name that is dropped and ordered again gets another. */
+  /** The version of the order. A name that is dropped and ordered again gets another version. */
   readonly version: number;
   /** The last position to fold. */
   readonly until: Position;
@@ -28,16 +28,16 @@ export interface Replay {
   readonly by: string;
   /** ISO 8601. */
   readonly orderedAt: string;
-  /** Documents of each view when it became ready; null before. */
+  /** The number of documents of each view when the replay became ready; null before. */
   readonly documents: Readonly<Record<string, number>> | null;
   /** Why it failed; null while it has not. */
   readonly error: string | null;
-  /** It shall be deleted. */
+  /** Whether it is to be deleted. */
   readonly dropping: boolean;
 }
 
 export interface Replays {
-  /** The highest ever given. */
+  /** The highest version ever given. */
   readonly lastVersion: number;
   /** By name. */
   readonly known: ReadonlyMap<string, Replay>;
@@ -77,7 +77,7 @@ export const replaysFold: Fold<Replays, ReplayEvent> = {
   },
 };
 
-/** What a caller asks for. */
+/** The request of a caller. */
 export interface ReplayRequest {
   readonly name: string;
   readonly until: Position;
@@ -91,7 +91,7 @@ export interface ReplayRequest {
 
 /**
  * Orders views as of an instant, under a name.
- * @throws RefusalError `STATE_CONFLICT` where the name is taken, or {@link MAX_REPLAYS} exist
+ * @throws RefusalError `STATE_CONFLICT` if the name is taken, or {@link MAX_REPLAYS} exist
  */
 export function requestReplay(
   store: EventStore,
@@ -128,7 +128,7 @@ export function dropReplay(
   });
 }
 
-/** Records what became of a replay, unless it was dropped or ordered again meanwhile. */
+/** Records the outcome of a replay, unless it was dropped or ordered again in the meantime. */
 export function reportReplay(
   store: EventStore,
   { name, version }: Replay,

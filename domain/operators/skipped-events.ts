@@ -1,13 +1,13 @@
 import type { Position } from '../event-store.ts';
 
-/** An event that an operator had left out of one document because it could not be folded. */
+/** An event that was left out of one document, by an operator's order, because it could not be folded. */
 export interface SkippedEvent {
-  /** Of the document. */
+  /** The key of the document. */
   readonly key: string;
   readonly stream: string;
-  /** In its stream, the same in every store; null where unknown. */
+  /** The revision in its stream, which is the same in every store; null if unknown. */
   readonly revision: number | null;
-  /** In the log of the store in which it was skipped. */
+  /** The position in the log of the store in which it was skipped. */
   readonly position: Position;
 }
 

@@ -11,11 +11,11 @@ import { truncateString } from './json-size.ts';
 import { isGroup, type CallStep, type Step } from './pipeline.ts';
 import { compileTemplate, parseWrapped } from './template.ts';
 
-/** The registered tools. */
+/** The registered tools, as far as the check needs them. */
 export interface KnownTools {
   /** The JSON schema of a tool's arguments; undefined if there is no such tool. */
   schemaOf(name: string): object | undefined;
-  /** Whether a tool is the service's or an extension's: a worker's never gets a secret. */
+  /** Whether a tool belongs to the service or an extension. A worker's tool never gets a secret. */
   isOwn(name: string): boolean;
   /** The names of all tools. */
   names(): readonly string[];
@@ -30,9 +30,9 @@ export interface PayloadCheck {
 }
 
 /**
- * Checks a payload: the form of each step, and its arguments without templates by the tool's
- * schema, and that secrets are only placed where the tool takes them. An unregistered tool is a warning, since an extension may add it later. An invalid
- * expression is one too; it fails the run.
+ * Checks a payload: the form of each step, its arguments without templates against the tool's schema, and that secrets
+ * are only placed where the tool takes them. An unregistered tool is only a warning, because an extension may add it
+ * later. An invalid expression, which would fail the run, is also only a warning.
  */
 export function checkPayload(payload: JsonObject, tools: KnownTools): PayloadCheck {
   const { parsed, issues } = readPayload(payload);
@@ -126,8 +126,8 @@ function dependsOnTemplate(
 }
 
 /**
- * Why a secret cannot be in a place of a tool's arguments; null if it can.
- * @param isOwn whether the tool is the service's or an extension's
+ * Why a secret cannot be used at a place in a tool's arguments; null if it can.
+ * @param isOwn whether the tool belongs to the service or an extension
  */
 export function placeIssue(
   tool: string,
@@ -169,7 +169,7 @@ function checkExpression(expression: Expression, field: string, found: Found): v
   }
 }
 
-/** This expression is a plain argument, not part of a template. */
+/** Such an expression is a plain argument, not part of a template. */
 function warnAboutTransform(step: CallStep, field: string, warnings: string[]): void {
   if (step.uses !== 'transform' || typeof step.with !== 'object' || step.with === null) return;
   const text: unknown = 'expression' in step.with ? step.with.expression : null;

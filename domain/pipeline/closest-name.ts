@@ -1,10 +1,10 @@
-/** Names that are compared. A list may have thousands, and each comparison costs its length squared. */
+/** The most names that are compared. A list may have thousands, and a comparison takes quadratic time in the length. */
 const MAX_NAMES = 1000;
 const MAX_LENGTH = 60;
 
 /**
- * The name that somebody probably meant, for one that does not exist.
- * @returns null where none is close: at most a third of the letters may be wrong
+ * The existing name that was probably intended instead of an unknown one.
+ * @returns null if no name is close; at most a third of the letters may be wrong
  */
 export function closestName(given: string, names: readonly string[]): string | null {
   if (given.length > MAX_LENGTH) return null;

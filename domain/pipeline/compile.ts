@@ -11,6 +11,7 @@ import {
   type Step,
 } from './pipeline.ts';
 import { jsonBytes } from './json-size.ts';
+import { secretNamesIn } from './secret-names.ts';
 import { placedSecret, type SecretPlace } from './secret-places.ts';
 import { compileTemplate, parseWrapped, type Template } from './template.ts';
 
@@ -20,7 +21,7 @@ export interface CompiledCall {
   readonly id: string;
   readonly uses: string;
   readonly args: Template;
-  /** Where its arguments have secrets. */
+  /** The places of secrets in its arguments. */
   readonly secretPlaces: readonly SecretPlace[];
   readonly saveAs: string | null;
   readonly condition: Expression | boolean | null;
@@ -36,7 +37,7 @@ export interface CompiledCall {
   readonly maxRetries: number;
   readonly onError: 'fail' | 'continue';
   readonly waitsForCallback: boolean;
-  /** The limit of its callback, or of its job; null: the default. */
+  /** The time limit of its callback or its job; null: the default. */
   readonly waitMs: number | null;
   readonly releaseKey: boolean;
   /** The labels that a worker must have. */
@@ -62,10 +63,10 @@ export type CompiledStep = CompiledCall | CompiledGroup;
 /** A task's payload, compiled once for all runs of that revision. */
 export interface CompiledPipeline {
   readonly steps: readonly CompiledStep[];
-  /** Whether `needs` orders the steps, not their sequence. */
+  /** Whether `needs` orders the steps, rather than their sequence. */
   readonly isGraph: boolean;
   readonly params: JsonObject;
-  /** What is wrong with the payload; null if it is valid. Runs of an invalid one fail with it. */
+  /** The fault of the payload, which is the error of all its runs; null if the payload is valid. */
   readonly error: string | null;
   /** How results become the run's output. */
   readonly layout: OutputLayout;
@@ -104,7 +105,7 @@ function compileUncached(payload: JsonObject): CompiledPipeline {
         (sum, step) => sum + (isGroup(step) ? step.parallel.length : 1),
         0,
       ),
-      secretNames: secretNamesIn(JSON.stringify(pipeline)),
+      secretNames: secretNamesIn(pipeline),
     };
   } catch (error) {
     if (!(error instanceof RefusalError)) throw error;
@@ -214,11 +215,4 @@ function layoutOf(pipeline: Pipeline): OutputLayout {
     ...(groups.length > 0 ? { groups } : {}),
     ...(hidden.length > 0 ? { hidden } : {}),
   };
-}
-
-function secretNamesIn(text: string): readonly string[] {
-  if (!text.includes('secrets')) return [];
-  // Within JSON, quoted names appear as \"NAME\".
-  const found = [...text.matchAll(/secrets\s*\.\s*(?:([A-Za-z_]\w*)|\\"([^"\\]+)\\")/g)];
-  return [...new Set(found.map(([, plain, quoted]) => plain ?? quoted ?? ''))];
 }

@@ -6,13 +6,16 @@ export interface DecodedString {
 }
 
 /**
- * Escapes of JSON or JavaScript, of URLs (percent-encoded UTF-8), and of HTML or XML. A string does
- * not tell which of these it is, so all are decoded.
+ * Escapes of JSON or JavaScript, of URLs (percent-encoded UTF-8), and of HTML or XML. A string does not show its kind
+ * of escapes, so all kinds are decoded.
  */
 const escapes =
   /\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|["'\\/bfnrt])|%(?:[0-7][\da-fA-F]|[c-fC-F][\da-fA-F](?:%[89abAB][\da-fA-F]){1,3})|&(?:#\d{1,7}|#[xX][\da-fA-F]{1,6}|amp|lt|gt|quot|apos);/g;
 
-/** By the character after the backslash or by the entity name; others mean themselves. */
+/**
+ * The decoded character, by the character after the backslash or the entity name. Other characters decode to
+ * themselves.
+ */
 const named: Readonly<Record<string, string>> = {
   b: '\b',
   f: '\f',

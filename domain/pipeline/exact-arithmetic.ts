@@ -1,9 +1,9 @@
 import { isRepresentable, lostIssue, lostNumbers } from '../exact-numbers.ts';
 
 /**
- * Expressions calculate with floats, as JavaScript does, but integers stay exact. An integer result
- * that would be rounded fails the expression. So does one that overflows or is not a number, which
- * JSON would write as null.
+ * Expressions calculate with floats, as JavaScript does, but integers stay exact. An integer result that would be
+ * rounded fails the expression. A result that overflows or is not a number, which JSON would write as null, also fails
+ * it.
  */
 
 /**

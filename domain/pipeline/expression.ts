@@ -26,7 +26,7 @@ export interface Scope {
   readonly index: number | null;
   /** `{url, token}` of a step that waits for its callback; null elsewhere. */
   readonly callback?: unknown;
-  /** Only placeholders read it. */
+  /** The secrets, which only placeholders can read. */
   readonly secrets: PlacedSecrets;
 }
 
@@ -47,13 +47,13 @@ export const scopeNames: ReadonlySet<string> = new Set([
 /** A parsed JMESPath expression. An invalid one fails the run that evaluates it. */
 export interface Expression {
   readonly text: string;
-  /** What is wrong with it; null if it is valid. */
+  /** The fault of the expression; null if it is valid. */
   readonly error: string | null;
   /** The names of a plain path of fields, as most expressions are; null for others. */
   readonly path: readonly string[] | null;
   /** Names of the scope that it may use. */
   readonly roots: ReadonlySet<string>;
-  /** Whether it reads `secrets`, as far as its form shows. */
+  /** Whether it reads `secrets`, as far as its syntax shows. */
   readonly readsSecrets: boolean;
   /** Whether its value may contain the whole `steps` object. */
   readonly givesSteps: boolean;
@@ -66,13 +66,13 @@ export interface Expression {
   evaluate(scope: unknown, mask?: (text: string) => string): unknown;
 }
 
-/** What an expression gave elsewhere: its value, or the message of its failure. */
+/** The result of an expression that was evaluated in another thread: its value, or the message of its failure. */
 export type Evaluated = { readonly value: unknown } | { readonly error: string };
 
-/** Under {@link withEvaluated}, by the expressions' texts. */
+/** The results inside {@link withEvaluated}, by the expression's text. */
 let evaluatedElsewhere: ReadonlyMap<string, Evaluated> | null = null;
 
-/** Does synchronous work in which these expressions have been evaluated already. */
+/** Does synchronous work in which these expressions are not evaluated again. */
 export function withEvaluated<T>(values: ReadonlyMap<string, Evaluated>, work: () => T): T {
   evaluatedElsewhere = values;
   try {
@@ -96,7 +96,7 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** Most characters of an expression: those of a payload. Only a rendered one can be longer. */
+/** The most characters of an expression, as many as a payload may have. Only a rendered expression can be longer. */
 const MAX_EXPRESSION_LENGTH = 256 * 1024;
 
 /** Parses an expression. Never throws. */
@@ -137,7 +137,10 @@ export function parseExpression(text: string): Expression {
   return { text, error: null, path, roots, readsSecrets: isReading, givesSteps, evaluate };
 }
 
-/** @throws PipelineError for a failure elsewhere; its message leaves out the reason if it could quote a secret */
+/**
+ * @throws PipelineError for a failure in the other thread; its message leaves out the reason if that could quote a
+ *   secret
+ */
 function valueOf(known: Evaluated, text: string, mask?: (text: string) => string): unknown {
   if ('value' in known) return known.value;
   const isMasked = mask !== undefined && mask(text) !== text;

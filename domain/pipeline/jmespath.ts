@@ -25,9 +25,9 @@ import { indexOfPart } from './string-search.ts';
  *
  * - A field is an object's own property; `constructor` and the like are null unless set.
  * - Evaluation is bounded in time and memory.
- * - Ordering follows the JMESPath specification and computes each item's key once. The library
- *   sorts numbers as strings and finds no largest item by a string.
- * - `secrets` gives out nothing: only placeholders read it.
+ * - Ordering follows the JMESPath specification and computes each item's key once. The library sorts numbers as strings
+ *   and finds no largest item by a string.
+ * - `secrets` yields nothing; only placeholders can read it.
  *
  * The library's interpreter calls `this.visit` for every node, which this module overrides.
  */
@@ -39,7 +39,7 @@ type FunctionNode = Extract<Node, { readonly type: 'Function' }>;
 
 export type { Node as ExpressionNode };
 
-/** Most nodes that one evaluation may visit, about 50 ms. */
+/** The most nodes that one evaluation may visit, about 50 ms. */
 const MAX_VISITS = 500_000;
 
 /** The same limit for all expressions in one value. */
@@ -70,7 +70,7 @@ const SLICED_PER_VISIT = 8;
 const WRITTEN_PER_VISIT = 16;
 const COUNTED_PER_VISIT = 64;
 
-/** Visits of what is evaluated at once, about a millisecond. */
+/** The most visits of a quick evaluation, about a millisecond. */
 const QUICK_VISITS = 10_000;
 
 /** Remaining visits of the current evaluation. */
@@ -256,7 +256,7 @@ function isLarge(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !(value instanceof PlacedSecrets);
 }
 
-/** Falsy values of JMESPath: null, false and anything empty. Zero is true. */
+/** Falsy values of JMESPath: null, false, and empty strings, lists and objects. Zero is true. */
 export function isFalsy(value: unknown): boolean {
   if (value === null || value === undefined || value === false || value === '') return true;
   if (typeof value !== 'object') return false;
@@ -298,7 +298,7 @@ function withinBounds<T>(name: string, value: T): T {
     (typeof value === 'string' && value.length > MAX_STRING_LENGTH) ||
     (Array.isArray(value) && value.length > MAX_ARRAY_LENGTH);
   if (tooLong) throw new Error(`the result of ${name}() is too large`);
-  // A long value is charged here, since the next function has to read it.
+  // A long value is charged here, because the next function has to read it.
   if (typeof value === 'string' || Array.isArray(value)) visits -= value.length >>> 6;
   return value;
 }
@@ -380,7 +380,7 @@ function contains(args: readonly unknown[]): boolean | undefined {
   return typeof part === 'string' && (part === '' || indexOfPart(held, part, charge) !== -1);
 }
 
-/** Flattens one level of a list; charged first, since the result may be much larger. */
+/** Flattens one level of a list; charged first, because the result may be much larger. */
 function flattened(list: readonly unknown[]): readonly unknown[] {
   let length = 0;
   for (const item of list) length += Array.isArray(item) ? item.length : 1;

@@ -1,32 +1,31 @@
 import { PipelineError } from './pipeline-error.ts';
 import { setOwn } from './set-own.ts';
 
-/** Most bytes of a step's result as JSON, so that it fits an event with its log. */
+/** The most bytes of a step's result as JSON, so that it fits an event with its log. */
 export const MAX_RESULT_BYTES = 256 * 1024;
 
 /**
- * Most bytes of all results, errors and logs of a run as JSON, since its worker and its readers
- * hold them in memory. Otherwise, a `for_each` of 10,000 items could take gigabytes. Room for four
- * outputs.
+ * The most bytes of all results, errors and logs of a run as JSON. They are limited because the run's worker and
+ * readers hold them in memory. Otherwise, a `for_each` of 10,000 items could take gigabytes. Room for four outputs.
  */
 export const MAX_RUN_BYTES = 16 * 1024 * 1024;
 
-/** Most characters (approximately, as JSON) of a step's input and of an expression's value. */
+/** The most characters (approximately, as JSON) of a step's input and of an expression's value. */
 export const MAX_VALUE_LENGTH = MAX_RUN_BYTES;
 
 /** Base size of any value or name, in characters. */
 const BASE_SIZE = 8;
 
-/** Most items and members of a result; no input of a step has as many. */
+/** The most items and members of a result. No input of a step has that many. */
 const MAX_MEMBERS = MAX_VALUE_LENGTH / BASE_SIZE;
 
-/** Fewest bytes of an item or member as JSON, with its comma. */
+/** The fewest bytes of an item or member as JSON, with its comma. */
 const MIN_MEMBER_BYTES = 2;
 
 /** Deeper values are measured by serializing them, which also detects cycles. */
 const MAX_ESTIMATED_DEPTH = 100;
 
-/** Most levels of a result, since recursive readers fail at a few thousand. */
+/** The most levels of a result. Recursive readers fail at a few thousand. */
 const MAX_RESULT_LEVELS = 500;
 
 /** A value as JSON, with an upper bound of its bytes. */
@@ -36,7 +35,7 @@ export interface Measured {
 }
 
 /**
- * The value after a round trip through JSON: itself if it is plain JSON, else a copy.
+ * The value after a round trip through JSON: itself if it is plain JSON, otherwise a copy.
  * @throws Error for a cycle or a BigInt
  */
 export function toPlainJson(value: unknown): Measured {
@@ -48,9 +47,9 @@ export function toPlainJson(value: unknown): Measured {
 }
 
 /**
- * Checks a tool's result before anything traverses it.
- * @returns the value, or a marker with its minimum size if it has too many items and members (a
- *   sparse list of billions is quickly made)
+ * Checks a tool's result before any code traverses it.
+ * @returns the value, or a marker with its minimum size if it has too many items and members (a sparse list of billions
+ *   is quickly made)
  * @throws PipelineError for more than 500 levels, such as in a cycle
  */
 export function limitMembers(value: unknown): unknown {

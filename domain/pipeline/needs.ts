@@ -1,7 +1,7 @@
 import type { Issue } from '../errors.ts';
 import { isGroup, type Pipeline } from './pipeline.ts';
 
-/** What is wrong with the `needs` of a pipeline's steps: unknown ids, steps within groups, cycles. */
+/** The faults of the `needs` of a pipeline's steps: unknown ids, steps within groups, cycles. */
 export function faultyNeeds(pipeline: Pipeline): readonly Issue[] {
   const issues: Issue[] = [];
   const ids = new Set(pipeline.map(({ id }) => id));
@@ -9,21 +9,24 @@ export function faultyNeeds(pipeline: Pipeline): readonly Issue[] {
     const field = `payload.pipeline.${index}`;
     (step.needs ?? []).forEach((needed, place) => {
       if (!ids.has(needed)) {
-        const issue = `there is no step ${needed} outside of a group`;
+        const issue = `there is no step ${needed} outside a group`;
         issues.push({ field: `${field}.needs.${place}`, issue });
       }
     });
     if (!isGroup(step)) return;
     step.parallel.forEach((child, place) => {
       if (child.needs === undefined) return;
-      const issue = 'only a step outside of a group can have needs; give them to the group';
+      const issue = 'only a step outside a group can have needs; move them to the group';
       issues.push({ field: `${field}.parallel.${place}.needs`, issue });
     });
   });
   return issues.length > 0 ? issues : cyclesIn(pipeline);
 }
 
-/** Steps are removed as all that they need is (Kahn's algorithm); those that stay are part of a cycle, or behind one. */
+/**
+ * Kahn's algorithm: a step is removed once everything that it needs is removed. The remaining steps are part of a cycle
+ * or depend on one.
+ */
 function cyclesIn(pipeline: Pipeline): readonly Issue[] {
   const left = new Map(pipeline.map((step) => [step.id, step.needs ?? []]));
   for (let before = -1; before !== left.size;) {

@@ -9,13 +9,13 @@ import {
   utf8Length,
 } from './json-size.ts';
 
-/** Most bytes of a run's output as JSON; results that do not fit are truncated. */
+/** The most bytes of a run's output as JSON; results that do not fit are truncated. */
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 /**
- * What an output needs besides the step ends. It is stored in the run's last event (`output` of
- * RunSucceeded and RunFailed). So the output, which may exceed an event's size, can be folded from
- * the run's stream alone.
+ * The data that an output needs in addition to the step ends. It is stored in the run's last event (`output` of
+ * RunSucceeded and RunFailed). So the output, which may exceed an event's size, can be folded from the run's stream
+ * alone.
  */
 export interface OutputLayout {
   /** Pairs of a step's id and its `save_as`. */
@@ -43,13 +43,13 @@ export interface RunOutput extends JsonObject {
 }
 
 /**
- * Folds a run's output from its step ends, in stream order (those before a retry and in the last
- * event included), and the `output` of its last event (`{}` for a run that has not ended).
+ * Folds a run's output from its step ends, in stream order (those before a retry and in the last event included), and
+ * the `output` of its last event (`{}` for a run that has not ended).
  *
- * A step's result is stored under its `save_as`, else its id; that of a `for_each` is the array of
- * the items' results. Skipped steps are omitted; a failed step that the run continued after is
- * `{error}`. Above `maxBytes`, results that do not fit are replaced by `{truncated, size_bytes,
- * preview}` (the preview only if it fits), and the output has `truncated: true`.
+ * A step's result is stored under its `save_as` or, without one, its id. The result of a `for_each` is the array of the
+ * items' results. Skipped steps are omitted; a failed step that the run continued after is `{error}`. Above `maxBytes`,
+ * results that do not fit are replaced by `{truncated, size_bytes, preview}` (the preview only if it fits), and the
+ * output has `truncated: true`.
  *
  * @param maxBytes most bytes as JSON; markers of very many results may exceed it
  */
@@ -129,10 +129,10 @@ function countOf(last: ReadonlyMap<string, StepEnd>): RunSummary & JsonObject {
   return { total_steps: ids.size, executed_steps: ids.size - skipped_steps, skipped_steps };
 }
 
-/** The whole output if it fits; else results are truncated so that each has room for a marker. */
+/** The whole output if it fits. Otherwise, results are truncated so that each has room for a marker. */
 function fit(steps: JsonObject, summary: JsonObject, maxBytes: number): RunOutput {
   const whole = { steps, summary };
-  // Estimate first, since most outputs are far smaller.
+  // Estimate first, because most outputs are far smaller.
   if (toPlainJson(whole).bytes <= maxBytes) return whole;
   // Each result is serialized only once, since that dominates the time.
   const members = Object.entries(steps).map(([name, result]) => memberOf(name, result));

@@ -5,29 +5,29 @@ import { jsonBytes } from './json-size.ts';
 import type { SchemaError } from './schema-errors.ts';
 
 /**
- * The params of a run. A task's payload has the defaults, and a run may replace them key by key. A task with a
- * `params_schema` (a JSON Schema) checks what comes of it.
+ * The params of a run. A task's payload has the defaults, and a run may replace them key by key. If the task has a
+ * `params_schema` (a JSON Schema), the result must match it.
  */
 
-/** Most bytes, as JSON, of the params that one run is given. */
+/** The largest params given to one run, in bytes of JSON. */
 export const MAX_PARAMS_BYTES = 64 * 1024;
 
-/** Issues that an error lists. */
+/** The most issues that an error lists. */
 const MAX_ISSUES = 100;
 
-/** What a task's definition says of its params. */
+/** The parts of a task's definition about its params. */
 export interface ParamsRules {
   readonly payload: object;
   readonly params_schema?: object | null;
 }
 
-/** A task's default params; `{}` where its payload has none, or no object. */
+/** A task's default params; `{}` if its payload has none or they are not an object. */
 export function defaultParams(payload: object): JsonObject {
   const { params } = payload as { readonly params?: unknown };
   return isJsonObject(params) ? params : {};
 }
 
-/** The defaults with the given params in place of those with the same key. @param given null: none */
+/** The defaults, overridden by the given params. @param given null: none */
 export function mergeParams(defaults: JsonObject, given: JsonObject | null): JsonObject {
   return given === null ? defaults : { ...defaults, ...given };
 }
@@ -60,8 +60,9 @@ function issueOfSchema(error: Error): Issue {
 }
 
 /**
- * What a task's schema finds wrong with its defaults.
- * @param given whether a run may be given what the defaults lack; otherwise they must satisfy the whole schema
+ * The issues of a task's defaults by its schema.
+ * @param given whether a run may be given params that the defaults lack; otherwise the defaults must satisfy the whole
+ *   schema
  */
 export function defaultParamsIssues(rules: ParamsRules, given: boolean): readonly Issue[] {
   const { payload, params_schema: schema } = rules;
@@ -87,8 +88,8 @@ export function requiredParams({ payload, params_schema: schema }: ParamsRules):
 
 /**
  * Checks the params of a run by its task's rules.
- * @param given replaces defaults; undefined: the run has only these
- * @returns what the run's request holds: `given`, or undefined where it replaces nothing
+ * @param given overrides defaults; undefined: the run has only the defaults
+ * @returns the params for the run's request: `given`, or undefined if it overrides nothing
  * @throws RefusalError `INVALID` listing the issues at paths such as `params.limit`
  */
 export function checkedParams(

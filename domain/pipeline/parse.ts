@@ -35,7 +35,7 @@ export function parsePayload(payload: JsonObject): ParsedPayload {
   return parsed;
 }
 
-/** A payload's pipeline without its invalid steps, and what is wrong with it. */
+/** A payload's pipeline without its invalid steps, and the faults of the payload. */
 export function readPayload(payload: JsonObject): {
   readonly parsed: ParsedPayload;
   readonly issues: readonly Issue[];

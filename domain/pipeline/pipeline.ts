@@ -6,31 +6,36 @@ import type { JsonObject } from '../json.ts';
  * calls a tool, or is a group of parallel steps.
  */
 
-/** Most seconds of a step's timeout. */
+/** The most seconds of a step's timeout. */
 const MAX_TIMEOUT_SECONDS = 604_800;
 
 /** Default timeout of a step, in seconds. */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
-/** Most seconds of any wait: a year. */
+/** The longest wait in seconds: a year. */
 export const MAX_WAIT_SECONDS = 366 * 86_400;
 
-/** Default seconds that a step waits for its callback, and for a worker to do its job. */
+/** The default limits of a wait for a callback, and for a worker's result. Seconds. */
 export const DEFAULT_CALLBACK_SECONDS = 86_400;
 export const DEFAULT_JOB_SECONDS = 7 * 86_400;
 
-/** Most items of a `for_each` that run at the same time. */
+/** The most items of a `for_each` that run at the same time. */
 const MAX_PARALLEL_ITEMS = 100;
 
-/** Most items of a `for_each`; each appends an event. */
+/** The most items of a `for_each`; each appends an event. */
 export const MAX_FOR_EACH_ITEMS = 10_000;
 
-/** Most items of all `for_each` steps of a run, since its worker and view hold all their ends. */
+/**
+ * The most items of all `for_each` steps of a run. They are limited because the worker and the view hold all of their
+ * ends.
+ */
 export const MAX_FOR_EACH_ITEMS_PER_RUN = 50_000;
 
 const name = (description: string) =>
   Type.String({ minLength: 1, maxLength: 100, pattern: '^[^\\[\\]]*$', description });
-const id = name('name of the step, unique in its pipeline and without brackets; else `step_<n>`');
+const id = name(
+  'name of the step, unique in its pipeline and without brackets; default: `step_<n>`',
+);
 const onError = (description: string) =>
   Type.Unsafe<'fail' | 'continue'>({
     type: 'string',
@@ -46,7 +51,7 @@ const needs = Type.Array(Type.String(), {
   maxItems: 100,
   uniqueItems: true,
   description:
-    'ids of steps that come before this one; in a pipeline with `needs`, a step without them starts at once',
+    'ids of steps that must end before this one starts; in a pipeline with `needs`, a step without them starts at once',
 });
 const seconds = { exclusiveMinimum: 0, maximum: MAX_TIMEOUT_SECONDS };
 
@@ -62,7 +67,7 @@ export const CallStepSchema = Type.Object(
       Type.Number({
         ...seconds,
         default: DEFAULT_TIMEOUT_SECONDS,
-        description: 'most seconds of one try of the step',
+        description: 'maximum seconds of one try of the step',
       }),
     ),
     max_retries: Type.Optional(
@@ -70,7 +75,7 @@ export const CallStepSchema = Type.Object(
         minimum: 0,
         maximum: 50,
         default: 0,
-        description: 'further tries of the step within one attempt of the run',
+        description: 'how often a failed step is tried again within one attempt of the run',
       }),
     ),
     on_error: Type.Optional(
@@ -79,7 +84,7 @@ export const CallStepSchema = Type.Object(
     for_each: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.Unknown())], {
         description:
-          'an array, or an expression that gives one: the step runs for each item in turn, which it reads as `${item}`',
+          'an array, or an expression that yields one; the step runs for each item, which it reads as `${item}`',
       }),
     ),
     max_parallel: Type.Optional(
@@ -87,7 +92,7 @@ export const CallStepSchema = Type.Object(
         minimum: 1,
         maximum: MAX_PARALLEL_ITEMS,
         default: 1,
-        description: 'how many items of `for_each` run at the same time',
+        description: 'how many items of `for_each` run at once',
       }),
     ),
     needs: Type.Optional(needs),
@@ -103,7 +108,7 @@ export const CallStepSchema = Type.Object(
       Type.Number({
         exclusiveMinimum: 0,
         maximum: MAX_WAIT_SECONDS,
-        description: `most seconds to wait for the callback (default ${DEFAULT_CALLBACK_SECONDS}) or for a worker's result (default ${DEFAULT_JOB_SECONDS})`,
+        description: `maximum seconds to wait for the callback (default ${DEFAULT_CALLBACK_SECONDS}) or for a worker's result (default ${DEFAULT_JOB_SECONDS})`,
       }),
     ),
     release_key: Type.Optional(
@@ -135,7 +140,10 @@ export const GroupStepSchema = Type.Object(
     if: Type.Optional(condition),
     needs: Type.Optional(needs),
     timeout_seconds: Type.Optional(
-      Type.Number({ ...seconds, description: 'most seconds of the whole group; none if left out' }),
+      Type.Number({
+        ...seconds,
+        description: 'maximum seconds of the whole group; no limit if left out',
+      }),
     ),
     on_error: Type.Optional(
       onError(

@@ -1,6 +1,6 @@
 import { PipelineError } from './pipeline-error.ts';
 
-/** The rule that every refusal of a secret's use names. */
+/** The rule that is quoted whenever a use of a secret is rejected. */
 export const SECRET_RULE =
   'a secret is used whole, as ${secrets.NAME}, in the url, query, headers or body of http.request, ' +
   'or in an argument that its tool marks x-secret';
@@ -16,7 +16,7 @@ export class PlacedSecrets {
     this.#values = values;
   }
 
-  /** The value for a placeholder. @throws PipelineError where the secret may not be placed */
+  /** The value for a placeholder. @throws PipelineError if the secret may not be used there */
   place(name: string): string {
     const value = this.#values.get(name);
     if (value === undefined) {

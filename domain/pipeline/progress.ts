@@ -4,9 +4,9 @@ import type { CompiledCall, CompiledPipeline, CompiledStep } from './compile.ts'
 import { itemName, splitItemName, type RunSummary } from './output.ts';
 
 /**
- * Folds a run's step ends: the finished steps (and items of a `for_each`), which are not run again,
- * with their ends. A failed step is finished if the pipeline continues after it (`on_error:
- * continue`), else a retry runs it again. A retry as a new run takes over the same ends.
+ * Folds a run's step ends: the finished steps (and items of a `for_each`), which are not run again, with their ends. A
+ * failed step is finished if the pipeline continues after it (`on_error: continue`). Otherwise, a retry runs it again.
+ * A retry as a new run takes over the same ends.
  */
 export function finishedSteps<End extends Pick<StepEnd, 'step' | 'status'>>(
   pipeline: CompiledPipeline,

@@ -13,7 +13,8 @@ const projections: ReadonlySet<string> = new Set([
 
 /**
  * Whether an expression reads the name `secrets` of its scope: by itself, or as a member of `@` or `$`. A member
- * `secrets` of other values is none. What this does not see, such as `map(&secrets.X, [@])`, fails when it is evaluated.
+ * `secrets` of other values does not count. Reads that this does not find, such as `map(&secrets.X, [@])`, fail when
+ * they are evaluated.
  * @param isScope whether the node is evaluated on the scope
  */
 export function readsSecrets(node: ExpressionNode, isScope = true): boolean {
@@ -39,7 +40,7 @@ function visit(part: unknown, isScope: boolean): boolean {
   return Object.values(part).some((each) => visit(each, isScope));
 }
 
-/** Whether a node gives the scope itself. */
+/** Whether a node evaluates to the scope itself. */
 function givesScope(node: ExpressionNode, isScope: boolean): boolean {
   if (node.type === 'Root') return true;
   if (node.type === 'Current') return isScope;

@@ -1,22 +1,22 @@
 import { compile } from '@jmespath-community/jmespath';
 import { member, type ExpressionNode } from './jmespath.ts';
 
-/** A plain path that must equal a constant wherever an expression is true. */
+/** A plain path that must equal a constant for an expression to be true. */
 export interface RequiredEquality {
   readonly path: readonly string[];
-  /** The constant, as {@link equalityKey} writes it. */
+  /** The constant, in the form of {@link equalityKey}. */
   readonly key: string;
 }
 
 /**
- * An equality that an expression requires, as in `event.payload.id == '7' && …`, so that expressions can be looked up by
- * it. Null where none is found.
+ * An equality that an expression requires, as in `event.payload.id == '7' && …`. Expressions can be looked up by it.
+ * null if none is found.
  */
 export function requiredEquality(expression: string): RequiredEquality | null {
   try {
     return findIn(compile(expression));
   } catch {
-    // Its evaluation says what is wrong with it.
+    // The evaluation of the expression will report its fault.
     return null;
   }
 }
@@ -41,7 +41,7 @@ function pathOf(node: ExpressionNode): readonly string[] | null {
   return left && [...left, node.right.name];
 }
 
-/** The same for equal strings, numbers, booleans and nulls; null for other values. */
+/** A key that is the same for equal strings, numbers, booleans and nulls; null for other values. */
 export function equalityKey(value: unknown): string | null {
   if (typeof value === 'object' && value !== null) return null;
   return `${typeof value} ${String(value)}`;

@@ -4,7 +4,7 @@ import { wellFormed } from './well-formed.ts';
 /** Levels of escapes to decode, such as HTML in a JSON string within other JSON. */
 export const MAX_ESCAPE_LEVELS = 3;
 
-/** Fewest characters of a shortened form; shorter ones appear in unrelated strings. */
+/** The fewest characters of a shortened form; shorter ones appear in unrelated strings. */
 const MIN_FORM_LENGTH = 8;
 
 /** The same for forms without white space and for parts of Base64. */

@@ -1,23 +1,23 @@
 import { isJsonObject, type JsonValue } from '../json.ts';
 import type { Expression } from './expression.ts';
 
-/** A secret in a step's arguments, and where. */
+/** A secret in a step's arguments, and its place. */
 export interface SecretPlace {
   readonly name: string;
-  /** Keys and indexes of its string. */
+  /** The keys and indexes that lead to its string. */
   readonly path: readonly (string | number)[];
 }
 
-/** The secret that a placeholder gives; null for any other expression. */
+/** The secret that a placeholder refers to; null for any other expression. */
 export function placedSecret({ path }: Pick<Expression, 'path'>): string | null {
   const [root, name, ...rest] = path ?? [];
   return root === 'secrets' && name !== undefined && rest.length === 0 ? name : null;
 }
 
-/** References that are followed in a schema: a cycle would not end. */
+/** The most references followed in a schema. A cycle would never end. */
 const MAX_REFERENCES = 20;
 
-/** Whether the schema of a tool's arguments marks a place, or one around it, with `x-secret`. */
+/** Whether the schema of a tool's arguments marks a place, or a place that contains it, with `x-secret`. */
 export function takesSecret(schema: object, path: readonly (string | number)[]): boolean {
   return isMarked(schema as JsonValue, path, schema as JsonValue, MAX_REFERENCES);
 }
@@ -58,7 +58,7 @@ function isMarked(
   return within(additionalProperties, rest);
 }
 
-/** What a reference such as `#/$defs/token` names; undefined if that is not in the schema. */
+/** The part of a schema that a reference such as `#/$defs/token` names; undefined if there is none. */
 function referenced(whole: JsonValue, reference: string): JsonValue | undefined {
   if (!reference.startsWith('#')) return undefined;
   let found: JsonValue | undefined = whole;

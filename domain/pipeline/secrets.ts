@@ -6,7 +6,7 @@ import { formsOf, MAX_ESCAPE_LEVELS } from './secret-forms.ts';
 /** Replaces a secret's value. */
 export const MASK = '***';
 
-/** The values to mask wherever they appear. The second line of defence: see `placed-secrets.ts` for the first. */
+/** The values to mask wherever they appear. This is the second line of defence; the first is `placed-secrets.ts`. */
 export class Secrets {
   readonly #given = new Set<string>();
   /** All forms to mask. */
@@ -54,7 +54,7 @@ export class Secrets {
       case 'number':
         return this.#forms.includes(String(value)) ? MASK : value;
       case 'object':
-        // The digits of a reference are random: a short secret may occur in them.
+        // The digits of a reference are random, so a short secret may occur in them by chance.
         if (value === null || isArtifact(value)) return value;
         if (Array.isArray(value)) return value.map((item: unknown) => this.mask(item));
         return this.#maskObject(value);

@@ -1,4 +1,4 @@
-/** Sets an own property, whatever its name: assigning to `__proto__` would set the prototype. */
+/** Sets an own property of any name. An assignment to `__proto__` would set the prototype instead. */
 export function setOwn(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, {

@@ -2,7 +2,7 @@ import { parseNumber } from './exact-arithmetic.ts';
 import type { Charge } from './ordering.ts';
 import { characterCount, splitBy, indexOfPart, characterPosition } from './string-search.ts';
 
-/** Most characters of a string and most items of an array that a function may return. */
+/** The most characters of a string, and the most items of an array, that a function may return. */
 export const MAX_STRING_LENGTH = 4_000_000;
 export const MAX_ARRAY_LENGTH = 500_000;
 
@@ -118,8 +118,7 @@ function pad(args: readonly unknown[], left: boolean): string | undefined {
 }
 
 /**
- * Converts a JSON number in a string; null for other strings. The library accepts whatever
- * JavaScript does.
+ * Converts a JSON number in a string; null for other strings. The library accepts all strings that JavaScript accepts.
  * @throws Error for a number that JavaScript cannot represent
  */
 function toNumber([value, ...others]: readonly unknown[]): number | null | undefined {

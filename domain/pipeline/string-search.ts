@@ -10,12 +10,11 @@ const PIECE_COST = 0.25;
 const COMPARED_PER_VISIT = 32;
 
 /**
- * The position of the first or, with `last`, the last occurrence of a part; -1 if there is none.
- * Linear (Knuth-Morris-Pratt), where `indexOf` with a long part or from the end takes quadratic
- * time.
+ * The position of the first or, with `last`, the last occurrence of a part; -1 if there is none. Takes linear time
+ * (Knuth-Morris-Pratt), but `indexOf` with a long part or from the end takes quadratic time.
  * @param part not empty
  * @param charge charges compared characters
- * @param from where to begin
+ * @param from the position at which the search begins
  */
 export function indexOfPart(
   text: string,

@@ -15,7 +15,7 @@ import { MAX_VALUE_LENGTH } from './json-size.ts';
 
 /** A compiled JSON value with `${…}` in its strings. */
 export interface Template {
-  /** Whether it has no `${…}`: then it always renders to the same frozen value. */
+  /** Whether it has no `${…}`. Then it always renders to the same frozen value. */
   readonly constant: boolean;
   /** Its expressions, in the order in which they are evaluated. */
   readonly expressions: readonly Expression[];
@@ -53,7 +53,7 @@ function splitText(text: string): readonly (string | Expression)[] {
   return parts;
 }
 
-/** The expression of a string that is a single `${…}`, ignoring surrounding spaces; else null. */
+/** The expression of a string that is a single `${…}`, ignoring surrounding spaces; null for other strings. */
 export function soleExpression(text: string): string | null {
   const trimmed = text.trim();
   if (!trimmed.startsWith('${')) return null;
@@ -155,7 +155,7 @@ function compileText(text: string, found: (expression: Expression) => void): Par
   return { constant: false, render };
 }
 
-/** The value of a placeholder of a secret, which is not evaluated; null for any other expression. */
+/** The value of a secret's placeholder, which is not evaluated as an expression; null for any other expression. */
 function placedIn(part: Expression, scope: Scope): string | null {
   const secret = placedSecret(part);
   return secret === null ? null : scope.secrets.place(secret);

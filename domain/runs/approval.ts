@@ -6,7 +6,7 @@ export const APPROVALS_SCOPE = 'approvals:write';
 
 const SCOPE_PREFIX = 'scope:';
 
-/** The scopes that let an agent decide. @param approvers as in the step; null: none are named */
+/** The scopes that let an agent decide. @param approvers the approvers of the step; null: it names none */
 export function decidingScopes(approvers: readonly string[] | null): readonly string[] {
   if (approvers === null) return [APPROVALS_SCOPE];
   return approvers
@@ -14,7 +14,7 @@ export function decidingScopes(approvers: readonly string[] | null): readonly st
     .map((each) => each.slice(SCOPE_PREFIX.length));
 }
 
-/** Whether an agent may decide. @param has whether it has a scope: an admin has all */
+/** Whether an agent may decide. @param has whether the agent has a scope; an admin has all */
 export function mayDecide(
   approvers: readonly string[] | null,
   agentId: string,
@@ -24,7 +24,7 @@ export function mayDecide(
   return isNamed || decidingScopes(approvers).some(has);
 }
 
-/** Who approved or rejected, and why. */
+/** The agent that approved or rejected, and its reason. */
 export interface Decision {
   readonly approved: boolean;
   readonly agent: { readonly id: string; readonly name: string };
@@ -32,8 +32,8 @@ export interface Decision {
 }
 
 /**
- * How a decision ends the wait. A rejection has a result too, which counts where the step continues on errors.
- * @param now when it was made
+ * How a decision ends the wait. A rejection also has a result, which is used if the step continues on errors.
+ * @param now the time of the decision
  */
 export function decisionEnd({ approved, agent, comment }: Decision, now: Instant): Resumption {
   const result = { approved, by: agent.id, comment, at: toIso(now) };

@@ -6,7 +6,7 @@ import { endsOf } from './run-steps.ts';
 import type { Resumption } from './run-waits.ts';
 import { hasEnded, runFold, type RunState } from './run.ts';
 
-/** A run that a step waits for, with its last event; a retry of it changes nothing. */
+/** A run that a step waits for, with its last event. A retry of the run does not count. */
 export interface AwaitedRun {
   readonly run: RunState;
   readonly last: RunEvent | null;
@@ -21,10 +21,10 @@ export const awaitedRunFold: Fold<AwaitedRun, RunEvent> = {
 };
 
 /**
- * How a run's end ends the wait for it: its output is the step's result; any other end than a success fails the step,
- * and another try of it would not help.
+ * How a run's end ends the wait for it. The output of a successful run is the step's result. Any other end fails the
+ * step, which is not retried.
  *
- * @param maxBytes most bytes of the result; may be more than an event holds
+ * @param maxBytes the largest result in bytes; may be more than an event can hold
  * @returns null for a run that has not ended
  */
 export function endOfAwaited(
@@ -61,7 +61,7 @@ function becameOf({ state }: RunState, last: RunEvent | null): string {
   }
 }
 
-/** What a run's stream says of its wait for a child run. */
+/** The state of a run's wait for a child run, according to its stream. */
 export interface ChildWait {
   readonly run: RunState;
   readonly wait: { readonly id: string; readonly endedBy: Resumption['by']['kind'] | null } | null;
@@ -87,8 +87,8 @@ export function childWaitFold(childId: string): Fold<ChildWait, RunEvent> {
 }
 
 /**
- * Whether a run's children end with it: `cancel` if its wait was stopped, or if it ended before it waited; `leave` if
- * its wait has ended otherwise, as by its limit; `unknown` while it waits, or may still begin to.
+ * Whether a run's child is canceled with it. `cancel`: the wait was stopped, or the run ended before it waited.
+ * `leave`: the wait ended in another way, such as by its limit. `unknown`: it still waits, or may yet start to.
  */
 export function fateOfChild({ run, wait }: ChildWait): 'cancel' | 'leave' | 'unknown' {
   if (wait !== null && wait.endedBy !== null)

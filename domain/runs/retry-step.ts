@@ -2,14 +2,14 @@ import type { StepEnd } from '../events/catalogue.ts';
 import type { CompiledPipeline, CompiledStep } from '../pipeline/compile.ts';
 import { splitItemName } from '../pipeline/output.ts';
 
-/** The ids of all steps of a pipeline, those in groups included, in its order. */
+/** The ids of all steps of a pipeline in its order, including those in groups. */
 export function stepIds({ steps }: Pick<CompiledPipeline, 'steps'>): readonly string[] {
   return steps.flatMap(idsOf);
 }
 
 /**
- * The results that a retry from a step takes over: those of the steps that do not come after it. From a step of a
- * group, the group's other steps keep theirs.
+ * The results that a retry from a step reuses: those of all steps that do not come after this step. In a group, the
+ * other steps also keep their results.
  * @param ends of finished steps and items
  * @param step an id of {@link stepIds}
  */
@@ -22,7 +22,7 @@ export function endsBefore<End extends Pick<StepEnd, 'step'>>(
   return ends.filter((end) => !again.has(splitItemName(end.step).id));
 }
 
-/** The steps that run again: the named one, and what comes after it. */
+/** The steps that run again: the named one, and all steps after it. */
 function stepsAgain({ steps, isGraph }: CompiledPipeline, named: string): ReadonlySet<string> {
   const at = steps.findIndex((step) => idsOf(step).includes(named));
   const first = steps[at];

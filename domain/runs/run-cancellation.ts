@@ -8,8 +8,8 @@ import { cancelRun, hasEnded, runFold, type RunState } from './run.ts';
 
 /**
  * The payload of a started run's task, at the revision that the run is pinned to. Null for a run that never started,
- * has ended or does not exist; and where the task can't be read, because its runs must still be able to end.
- * @throws EventStoreError all that the log throws for the run, and `UNAVAILABLE` for the task
+ * has ended or does not exist. Also null if the task cannot be read, because its runs must still be able to end.
+ * @throws EventStoreError all errors of the log for the run, and `UNAVAILABLE` for the task
  */
 async function payloadOfStarted(store: EventStore, runId: string): Promise<JsonObject | null> {
   const { state } = await load(store, streams.run(runId), runFold);
@@ -27,7 +27,7 @@ async function payloadOfStarted(store: EventStore, runId: string): Promise<JsonO
 
 /**
  * Cancels a run that no worker has, or requests the cancellation of a running one.
- * @throws RefusalError `STATE_CONFLICT` when it has ended otherwise, `NOT_FOUND`
+ * @throws RefusalError `STATE_CONFLICT` if the run has ended otherwise, `NOT_FOUND`
  */
 export async function cancelRunIn(
   store: EventStore,

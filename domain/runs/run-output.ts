@@ -4,8 +4,8 @@ import { storedOutput } from '../pipeline/progress.ts';
 import { endsOf, type StepEnds } from './run-steps.ts';
 
 /**
- * The output that a run's last event records where no worker executes it: its finished steps, and under which names
- * their results are stored. See `outputOf`.
+ * The output that a run's last event records if no worker executes the run: its finished steps, and the names under
+ * which their results are stored. See `outputOf`.
  * @param payload of the task at the revision that the run is pinned to
  */
 export function partialOutput(run: { readonly steps: StepEnds }, payload: JsonObject): JsonObject {

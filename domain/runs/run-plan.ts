@@ -14,22 +14,22 @@ export interface PlannedStep {
   readonly uses: string | null;
   /** The group that it is part of; null for none. */
   readonly group: string | null;
-  /** Steps that come before it; in a sequence, the one before. Empty for steps of a group, and items. */
+  /** The steps that must end before it; in a sequence, the previous one. Empty for steps of a group and for items. */
   readonly needs: readonly string[];
-  /** Left out where it is unknown. */
+  /** Left out if it is unknown. */
   readonly arguments_hash?: string;
 }
 
 type End = Pick<StepEnd, 'step' | 'status' | 'attempt' | 'arguments_hash'>;
 
-/** What a plan is derived from. */
+/** The data from which a plan is derived. */
 export interface PlannedRun {
   readonly state: RunState;
-  /** The latest. */
+  /** The latest attempt. */
   readonly attempt: number;
-  /** In their order. */
+  /** In the order of their ends. */
   readonly steps: readonly End[];
-  /** How many of them, the first ones, were taken over from the run that this one retries. */
+  /** How many of the ends, counted from the first, were reused from the run that this one retries. */
   readonly reused: number;
   readonly waits: readonly Wait[];
 }
@@ -38,7 +38,8 @@ export interface PlannedRun {
  * Every step of a run's pipeline with its state, in the order of the pipeline. The steps of a group follow the group.
  * Items follow their step once they have ended, or while they wait.
  *
- * The start of a step is no event. `running` is derived: the run is running, and nothing that the step waits for is left.
+ * The log does not record the start of a step. The state `running` is derived: the run is running, and all steps before
+ * this one have ended.
  */
 export function planOf(pipeline: CompiledPipeline, run: PlannedRun): readonly PlannedStep[] {
   return new Plan(pipeline, run).steps();
@@ -48,13 +49,13 @@ class Plan {
   readonly #pipeline: CompiledPipeline;
   readonly #run: PlannedRun;
   readonly #finished: ReadonlyMap<string, End>;
-  /** Also of those that are run again. */
+  /** The last end of each step, including steps that run again. */
   readonly #latest: ReadonlyMap<string, End>;
   readonly #reused: ReadonlySet<string>;
   readonly #waits: ReadonlyMap<string, Wait>;
-  /** Numbers of the items that are shown, by step. */
+  /** Indexes of the items that are shown, by step. */
   readonly #items = new Map<string, number[]>();
-  /** Steps at the outer level that may run. */
+  /** Steps outside groups that may run. */
   readonly #started: ReadonlySet<string>;
 
   constructor(pipeline: CompiledPipeline, run: PlannedRun) {
@@ -112,7 +113,7 @@ class Plan {
     return [this.#shown(id, { state, uses, group, needs }), ...items];
   }
 
-  /** @param parts items, or steps of a group: their states count until it has ended itself */
+  /** @param parts items, or steps of a group; their states count until the step itself has ended */
   #stateOf(name: string, isStarted: boolean, parts: readonly PlannedStep[] = []): StepState {
     const { state, attempt } = this.#run;
     const end = this.#finished.get(name);
@@ -125,7 +126,7 @@ class Plan {
     if (parts.some((part) => part.state === 'running')) return 'running';
     if (parts.some((part) => part.state === 'waiting')) return 'waiting';
     if (isRunning && isStarted) return 'running';
-    // A failure after which the step continues is among the finished.
+    // A failed step after which the run continues is among the finished ones.
     const hasFailed = parts.some(
       ({ step, state: of }) => of === 'failed' && !this.#finished.has(step),
     );
@@ -152,7 +153,7 @@ class Plan {
     return arguments_hash === undefined ? shown : { ...shown, arguments_hash };
   }
 
-  /** A sequence has one at a time. */
+  /** In a sequence, one step runs at a time. */
   #startedSteps(): ReadonlySet<string> {
     const { steps, isGraph } = this.#pipeline;
     const left = steps.filter(({ id }) => !this.#finished.has(id));
@@ -163,7 +164,7 @@ class Plan {
   }
 }
 
-/** Its wait has ended, or its tool is still being called. */
+/** The step's wait has ended, or its tool is still being called. */
 function goesOn(wait: Wait): boolean {
   const { waits_for } = wait;
   return !isOpen(wait) || (waits_for.kind === 'callback' && waits_for.calling === true);

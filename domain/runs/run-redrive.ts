@@ -21,11 +21,11 @@ export interface Redrive {
   readonly taskOf: (taskId: string) => Promise<LiveTask>;
   /** Whether the caller may retry runs of this task. */
   readonly owns: (task: LiveTask) => boolean;
-  /** Whether the task takes these params. */
+  /** Whether the task accepts these params. */
   readonly takes: (task: LiveTask, params: JsonObject | undefined) => boolean;
-  /** Of the redrive command. */
+  /** The context of the redrive command. */
   readonly context: CommandContext;
-  /** As of a retry. */
+  /** Copies artifacts, as for a retry. */
   readonly artifacts?: ArtifactKeeping | undefined;
   /** Report only; change nothing. */
   readonly dryRun: boolean;
@@ -40,13 +40,13 @@ export type RedriveSkipReason =
   | 'task_canceled'
   /** Its task belongs to another agent. */
   | 'not_owned'
-  /** It is not a failed run: the view that listed it is stale. */
+  /** The run has not failed; the view that listed it was stale. */
   | 'not_failed'
-  /** It would start over with a task that does not take its params. */
+  /** The run would start over, but the task no longer accepts its params. */
   | 'invalid_params';
 
 export type RedriveResult =
-  /** `run` is the one that is retried: the listed run, or the last of its retries. `retry` is null in a dry run. */
+  /** `run` is the run that is retried: the listed one, or the last of its retries. `retry` is null in a dry run. */
   | { readonly kind: 'retried'; readonly run: string; readonly retry: RetriedRun | null }
   | { readonly kind: 'passed-over'; readonly because: RedriveSkipReason };
 
@@ -64,11 +64,11 @@ export function wasCreatedBy(
 }
 
 /**
- * Retries a failed run, unless a retry of it has succeeded or is running. If its last retry failed, retries that one;
- * if that was canceled, skipped or never requested, retries the run itself again. Concurrent redrives make one retry.
- * Repeating the command completes its own retry.
+ * Retries a failed run, unless a retry of it has succeeded or is running. If its last retry failed, retries that one.
+ * If its last retry was canceled, skipped or never requested, retries the run itself again. Concurrent redrives create
+ * one retry. Repeating the command completes its own retry.
  *
- * @throws EventStoreError all that the log throws; ArtifactError; repeating the command continues where this stopped
+ * @throws EventStoreError, ArtifactError; repeating the command continues the work
  */
 export async function redriveRun(redrive: Redrive): Promise<RedriveResult> {
   const { store, runId, from, taskOf, owns, takes, context, artifacts, dryRun } = redrive;
@@ -83,7 +83,7 @@ export async function redriveRun(redrive: Redrive): Promise<RedriveResult> {
   const task = await taskOf(request.taskId);
   if (!owns(task)) return passOver('not_owned');
   if (task.status === 'canceled' && !tip.isOurs) return passOver('task_canceled');
-  // From the failed step, the run keeps the revision of its task, which took its params.
+  // A retry from the failed step keeps the task's revision, which accepted the params.
   if (from === 'start' && !tip.isOurs && !takes(task, request.params)) {
     return passOver('invalid_params');
   }
@@ -116,7 +116,7 @@ interface Tip {
   readonly revision: number;
   /** This command has retried it before. */
   readonly isOurs: boolean;
-  /** A retry of it that another command named and never requested. */
+  /** A retry of the run that another command named but never requested. */
   readonly lost: string | null;
 }
 
@@ -140,7 +140,7 @@ async function tipOf(
     const next = await lastOf(store, run_id);
     switch (next?.type) {
       case undefined:
-        // Named but not requested: its request is about to come, or was lost in a crash.
+        // Named but not requested: the request will follow soon, or was lost in a crash.
         if (context.now - fromIso(last.metadata.occurredAt) <= RESERVATION_LIFETIME)
           return 'under_way';
         return { ...found, lost: run_id };

@@ -22,7 +22,7 @@ import type { RunSkipReason } from '../vocabulary.ts';
 
 type RunRequest = DataOf<'RunRequested'>;
 
-/** What decides whether a run of a task may be requested. */
+/** The parts of a task that decide whether its runs may be requested. */
 export type RequestRules = Pick<
   TaskDefinition,
   'created_by' | 'dedupe_key' | 'dedupe_window_seconds' | 'overlap_policy'
@@ -36,7 +36,10 @@ export interface PinnedTask {
   readonly definition: Pick<TaskDefinition, 'created_by' | 'priority' | 'overlap_policy'>;
 }
 
-/** What a run's trigger says of it. Fields left out are null or empty; `priority` defaults to the task's. */
+/**
+ * The fields of a run that its trigger determines. Fields left out are null or empty; `priority` defaults to the
+ * task's.
+ */
 export type RunCause = Pick<RunRequest, 'trigger' | 'run_at'> &
   Partial<
     Pick<
@@ -80,20 +83,20 @@ export interface RunToRequest {
   readonly runId: string;
   readonly request: RunRequest;
   readonly rules: RequestRules;
-  /** The same for every process that requests this run: concurrent requests append the same event. */
+  /** The context of the request. It is the same in every process, so concurrent requests append the same event. */
   readonly context: CommandContext;
 }
 
 export type Requested =
   | { readonly kind: 'requested'; readonly result: AppendResult }
-  /** It was recorded that it does not run, and because of which other run. */
+  /** The run was recorded as skipped, with the run that caused this. */
   | {
       readonly kind: 'skipped';
       readonly reason: RunSkipReason;
       readonly because_of: string;
       readonly result: AppendResult;
     }
-  /** Its stream has begun already, with this event. Nothing was appended. */
+  /** The run's stream had already begun with this event. Nothing was appended. */
   | { readonly kind: 'known'; readonly event: RunEvent };
 
 /** Whether a run of the task can be requested without looking at other runs: with one append. */
@@ -102,17 +105,17 @@ export function isUnconditional(rules: RequestRules): boolean {
 }
 
 /**
- * Requests a run. Where the task's dedupe key or overlap policy forbids it, records `RunSkipped` in the same stream.
+ * Requests a run. If the task's dedupe key or overlap policy forbids the run, records `RunSkipped` in the same stream.
  *
- * What a crash leaves behind:
+ * The remains of a crash, by its time:
  * - before the dedupe key is used: nothing;
  * - between `KeyUsed` and `KeyHeld` or `KeyWaited`, or between these and the run's first event: reservations for a run
  *   with an empty stream. The process that follows the log requests scheduled and triggered runs again: the same run,
- *   which finds its own use and place. After a minute the next run that needs the key may void a caller's
- *   reservation, which makes this request fail here;
+ *   which finds its own use and place. After a minute the next run that needs the key may void a caller's reservation,
+ *   which makes this request fail here;
  * - before the runs ahead are canceled (`cancel_running`): the run waits in line, and its worker cancels them.
  *
- * @throws EventStoreError all that the log throws; repeating the request completes it
+ * @throws EventStoreError all errors of the log; repeating the request completes it
  */
 export async function requestRun(store: EventStore, run: RunToRequest): Promise<Requested> {
   const { runId, request, rules, context } = run;
@@ -120,7 +123,8 @@ export async function requestRun(store: EventStore, run: RunToRequest): Promise<
   const begin = (event: RunEvent): Promise<AppendResult | null> =>
     tryAppend(store, stream, toNewEvents(stream, [event], context), 'none');
   if (!isUnconditional(rules)) {
-    // A run that has begun must not take the key again: it may have ended, and another may hold the key.
+    // A run that has started must not take the key again, because it may have ended, and another
+    // run may hold the key.
     const [first] = await store.readStream(stream, { limit: 1 });
     if (first !== undefined) return { kind: 'known', event: first as unknown as RunEvent };
     const obstacle = (await dedupe(store, run)) ?? (await takePlace(store, run));
@@ -138,17 +142,17 @@ export async function requestRun(store: EventStore, run: RunToRequest): Promise<
   return { kind: 'requested', result };
 }
 
-/** What became of a run that a caller's command requested. */
+/** The result of a caller's command that requested a run. */
 export interface CommandedRun {
-  /** Null where the same command had appended it before. */
+  /** null if the same command had appended it before. */
   readonly result: AppendResult | null;
-  /** Why it does not run, and because of which other run; null for one that does. */
+  /** Why the run is skipped, and the run that caused this; null if it is not skipped. */
   readonly skip: { readonly reason: RunSkipReason; readonly because_of: string | null } | null;
 }
 
 /**
- * Requests the run that a caller's command names. A run that is known comes from the same command.
- * @throws RefusalError `STATE_CONFLICT` where the request took so long that another command voided it
+ * Requests the run that a caller's command names. A run that already exists comes from the same command.
+ * @throws RefusalError `STATE_CONFLICT` if the request took so long that another command voided it
  */
 export async function requestCommandedRun(
   store: EventStore,
@@ -169,7 +173,7 @@ interface Obstacle {
   readonly because_of: string;
 }
 
-/** Uses the dedupe key, except for retries and backfills: they repeat on purpose. */
+/** Uses the dedupe key, except for retries and backfills, which repeat on purpose. */
 async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | null> {
   const { runId, request, rules, context } = run;
   const { dedupe_key: key, dedupe_window_seconds: window, created_by: owner } = rules;
@@ -177,7 +181,7 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
   const { task_id, trigger } = request;
   const use = { run_id: runId, task_id, trigger, at: wantedAt(request, context.now) };
   const name: KeyName = { kind: 'dedupe', owner, key };
-  const judgement = new StaleHolderCheck(store, context);
+  const staleHolders = new StaleHolderCheck(store, context);
   const duplicateOf = ({ run_id: because_of }: KeyUse): KeyChange<Obstacle> => ({
     events: [],
     answer: { reason: 'duplicate', because_of },
@@ -189,22 +193,22 @@ async function dedupe(store: EventStore, run: RunToRequest): Promise<Obstacle | 
     async (state, pending) => {
       const before = earlierUse(state, use, window);
       const earlier =
-        before === null ? 'finished' : await earlierRun(store, name, before, judgement);
+        before === null ? 'finished' : await earlierRun(store, name, before, staleHolders);
       const decision = useDedupeKey(state, use, window, earlier, context.now);
       if (decision.outcome === 'duplicate') return duplicateOf(decision.earlier);
       if (decision.events.length === 0) return { events: [], answer: null };
       const became = (other: KeyUse): Promise<EarlierRun> =>
         other.run_id === before?.run_id
           ? Promise.resolve(earlier)
-          : earlierRun(store, name, other, judgement);
-      // The state holds only the latest use. Earlier uses may count even where that one does not.
+          : earlierRun(store, name, other, staleHolders);
+      // The state holds only the latest use. Earlier uses may count even if the latest does not.
       const checksEarlier = before !== null || (window !== null && isLateUse(state, use));
       const uses = !checksEarlier
         ? []
         : window === null
           ? await openUses(store, name, pending, became)
           : await recordedUses(store, name, pending);
-      // It used the key before a crash, or before it lost the answer.
+      // The run used the key before a crash, or before the response was lost.
       if (uses.some(({ run_id }) => run_id === runId)) return { events: [], answer: null };
       const other =
         window === null ? uses[0] : await firstRun(usesInWindow(uses, use, window), became);
@@ -228,15 +232,15 @@ async function earlierRun(
   store: EventStore,
   name: KeyName,
   use: KeyUse,
-  judgement: StaleHolderCheck,
+  staleHolders: StaleHolderCheck,
 ): Promise<EarlierRun> {
   const { state } = await load(store, streams.run(use.run_id), runFold);
   if (state.state === 'abandoned' || state.state === 'skipped') return 'void';
   if (state.state !== 'none') return hasEnded(state) ? 'finished' : 'unfinished';
-  return (await judgement.findStale(name, [use])).length > 0 ? 'void' : 'unfinished';
+  return (await staleHolders.findStale(name, [use])).length > 0 ? 'void' : 'unfinished';
 }
 
-/** Takes the task's own slot, or a place in its line, as its overlap policy says. */
+/** Takes the task's own slot, or a place in its line, according to its overlap policy. */
 async function takePlace(store: EventStore, run: RunToRequest): Promise<Obstacle | null> {
   const { request, rules, context } = run;
   const policy = rules.overlap_policy;
@@ -244,12 +248,12 @@ async function takePlace(store: EventStore, run: RunToRequest): Promise<Obstacle
   const name = overlapKey(request.task_id, rules.created_by);
   const others = await otherKeysOf(store, name);
   const claim = overlapClaim(run);
-  const judgement = new StaleHolderCheck(store, context);
+  const staleHolders = new StaleHolderCheck(store, context);
   const { answer } = await changeKey<Obstacle | null>(store, name, context, async (state) => {
-    const joined = await joinOthers(store, state, others, claim.run_id, judgement);
+    const joined = await joinOthers(store, state, others, claim.run_id, staleHolders);
     const ahead = placesOf(joined.state).filter(({ run_id }) => run_id !== claim.run_id);
     // Before this run gives way, runs that have ended or lost their worker are removed.
-    const dead = await judgement.findStale(name, ahead);
+    const dead = await staleHolders.findStale(name, ahead);
     const after = releaseAll(joined.state, dead);
     const decision = claimOverlap(after.state, claim, policy, context.now);
     const events = [...joined.events, ...after.events];
@@ -272,13 +276,13 @@ async function otherKeysOf(
   return [...owners].filter((other) => other !== owner).map((other) => overlapKey(key, other));
 }
 
-/** The key, joined by live holders and waiters of the other keys. @param except the run that claims it */
+/** The key, with the live holders and waiters of the other keys added. @param except the run that claims it */
 async function joinOthers(
   store: EventStore,
   state: KeyState,
   others: readonly KeyName[],
   except: string,
-  judgement: StaleHolderCheck,
+  staleHolders: StaleHolderCheck,
 ): Promise<{ readonly state: KeyState; readonly events: readonly KeyEvent[] }> {
   const here = new Set([except, ...placesOf(state).map(({ run_id }) => run_id)]);
   const events: KeyEvent[] = [];
@@ -287,7 +291,7 @@ async function joinOthers(
     const other = await readKey(store, name);
     if (other === null) continue;
     const places = placesOf(other).filter(({ run_id }) => !here.has(run_id));
-    const dead = await judgement.findStale(name, places);
+    const dead = await staleHolders.findStale(name, places);
     const joined = joinOverlap(after, other, new Set([except, ...dead]));
     events.push(...joined.events);
     after = joined.state;
@@ -313,7 +317,7 @@ function overlapClaim({ runId, request, context }: RunToRequest): KeyClaim {
   return { run_id: runId, task_id, trigger, priority, since, limit: 1, attempt: 0 };
 }
 
-/** All holders of a key and waiters for it, with the time since which they are there. */
+/** All holders and waiters of a key, each with its time. */
 export function placesOf(state: KeyState): readonly KeyPlace[] {
   const waiters = state.waiters.map(({ run_id, trigger, waiting_since }) => ({
     run_id,
@@ -342,7 +346,7 @@ async function cancelAhead(store: EventStore, run: RunToRequest): Promise<void> 
   await cancelRunsAhead(store, state, runId, context);
 }
 
-/** Cancels the runs ahead of one in the line of an overlap key. Repeating this cancels none of them twice. */
+/** Cancels the runs ahead of a run in the line of an overlap key. A repetition cancels no run twice. */
 export async function cancelRunsAhead(
   store: EventStore,
   state: KeyState,
@@ -355,13 +359,17 @@ export async function cancelRunsAhead(
       const reason = 'overlap: cancel_running';
       await cancelRunIn(store, other, { ...context, commandId, causationId: runId, reason });
     } catch (error) {
-      // It has ended, or is not requested yet; this run's worker cancels it later.
+      // The run ahead has ended, or is not requested yet. In the latter case, this run's worker
+      // cancels it later.
       if (!(error instanceof RefusalError)) throw error;
     }
   }
 }
 
-/** The nominal time, or the event's time of publication, which a late request does not change; else, and for retries, now. */
+/**
+ * The nominal time, or the event's time of publication, because a late request does not change these. For other runs
+ * and for retries, the present time.
+ */
 function wantedAt(request: RunRequest, now: Instant): Instant {
   const { scheduled_for, event, retry_of } = request;
   if (retry_of !== null) return now;

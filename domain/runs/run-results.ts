@@ -9,15 +9,15 @@ import { requireRun, runFold, type KnownRun } from './run.ts';
 import { endsOf } from './run-steps.ts';
 import { streams } from '../streams.ts';
 
-/** Step ends that one append records at most, and their bytes of JSON. */
+/** Limits of one append: its step ends, and their bytes of JSON. */
 const MAX_ENDS_PER_APPEND = 100;
 const MAX_BYTES_PER_APPEND = 300 * 1024;
 
 /**
- * The ends of a run's finished steps (and items of a `for_each`), including those of the runs that it retries where
- * its own stream lacks them. Their logs are left out: they stay with the run that wrote them.
+ * The ends of a run's finished steps (and items of a `for_each`). Ends that its own stream lacks come from the runs
+ * that it retries. Logs are left out, because they stay with the run that wrote them.
  * @param pipeline of the revision that the run, and those that it retries, are pinned to
- * @throws EventStoreError all that the log throws
+ * @throws EventStoreError all errors of the log
  */
 export async function finishedResults(
   store: EventStore,
@@ -25,10 +25,11 @@ export async function finishedResults(
   pipeline: CompiledPipeline,
 ): Promise<readonly StepEnd[]> {
   const streamed = [endsOf(run.steps)];
-  /** Where each run of {@link streamed} began, if that was chosen. */
+  /** The step that each run of {@link streamed} started with, if it was chosen. */
   const begins: (string | undefined)[] = [];
   let { steps, request } = run;
-  // A run takes over results before it executes a step: with that many ends its stream holds all of them.
+  // A run takes over results before it executes a step. So a stream with this many ends holds all
+  // of them.
   while (request.prior_results !== null && steps.count < request.prior_results.steps) {
     begins.unshift(request.prior_results.before);
     const { state } = await load(store, streams.run(request.prior_results.run_id), runFold);
@@ -49,7 +50,7 @@ export async function finishedResults(
  * that it retries; afterwards its own stream is complete. After a crash in between, the next worker copies the rest.
  *
  * @param record makes step ends durable in the run's stream, in this order
- * @param signal aborted: nothing more is recorded; the run has ended, or continues elsewhere
+ * @param signal once aborted, nothing more is recorded, because the run has ended or continues elsewhere
  */
 export async function copyPriorResults(
   store: EventStore,

@@ -29,32 +29,34 @@ export interface RunRetry {
   readonly store: EventStore;
   readonly runId: string;
   readonly from: RetryStart;
-  /** The step to begin with, of the run's pipeline; what comes before it is taken over. Default: the failed step. */
+  /** The step of the run's pipeline to start with; results of earlier steps are reused. Default: the failed step. */
   readonly step?: string | undefined;
   /** The run's task as it is now. */
   readonly task: LiveTask;
-  /** The new run's id comes from its command: repeating the command completes the same retry. */
+  /** The new run's id derives from this command, so repeating the command completes the same retry. */
   readonly context: CommandContext;
-  /** Gives the new run the artifacts of the results that it begins with. Default: there are none. */
+  /** Copies the artifacts of the reused results to the new run. Default: there are none. */
   readonly artifacts?: ArtifactKeeping | undefined;
-  /** Of the new run; already checked by the rules of the task that it executes. Undefined: those of the failed run. */
+  /**
+   * The params of the new run, already checked against the task that it executes. undefined: those of the failed run.
+   */
   readonly params?: JsonObject | undefined;
   /** The run's revision as the caller saw it; undefined: any. */
   readonly expectedRevision?: number | undefined;
 }
 
-/** What became of it. */
+/** The result of a retry. */
 export interface RetriedRun {
   readonly runId: string;
   readonly retryOf: string;
   readonly taskId: string;
   /** The run because of which the overlap policy skips the new one, which is recorded as skipped. */
   readonly overlaps: string | null;
-  /** Of the last event known; a view that has passed it shows the retry. */
+  /** The position of the last known event. A view that has passed it shows the retry. */
   readonly position: Position | null;
 }
 
-/** What a run was requested with, by the first event of its stream; null for a run that never was. */
+/** The request of a run, from the first event of its stream; null for a run that was never requested. */
 export async function requestOfRun(
   store: EventStore,
   runId: string,
@@ -79,14 +81,14 @@ export async function requestOfRun(
  * Retries a failed run by a new one.
  *
  * - From the failed step, it executes the task revision that the failed run was pinned to, with that run's finished
- *   steps: their names and results belong to that pipeline. From another step, those that come before it. From the start, it executes the present task, and so a
- *   fixed definition.
- * - It sees the nominal time and the event of the failed run, and is a manual run: a pause does not hold it back, and
- *   the dedupe key does not apply. Concurrency keys and the overlap policy do.
+ *   steps, because their names and results belong to that pipeline. From another step, it reuses the results of earlier
+ *   steps. From the start, it executes the present task, so a corrected definition takes effect.
+ * - It has the nominal time and the event of the failed run. It is a manual run, so pauses and the dedupe key do not
+ *   apply. Concurrency keys and the overlap policy do.
  * - It keeps the failed run's depth: retrying a run of a loop does not make the loop longer.
  * - The failed run's stream first records the retry, so that retention keeps the run. A stored payload of its event is
- *   then noted as needed, and the new run is requested. A crash in between leaves a run that is named but not requested.
- *   Repeating the command requests it; other commands take it for lost after a minute.
+ *   then noted as needed, and the new run is requested. A crash in between leaves a run that is named but not
+ *   requested. Repeating the command requests it; after a minute, other commands consider it lost.
  *
  * @throws RefusalError `STATE_CONFLICT` for a run that has not failed and for a canceled task, `REVISION_MISMATCH`,
  *   `NOT_FOUND`; ArtifactError

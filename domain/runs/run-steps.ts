@@ -1,14 +1,14 @@
 import type { StepEnd } from '../events/catalogue.ts';
 
 /**
- * Step ends in the order in which they were recorded, as a linked list: a `for_each` over thousands of items adds
- * thousands of ends, and copying an array each time would be quadratic.
+ * Step ends in the order in which they were recorded. They are a linked list, because a `for_each` over thousands of
+ * items adds thousands of ends, and copying an array each time would take quadratic time.
  */
 export interface StepEnds {
   readonly before: StepEnds | null;
-  /** What the last event added. */
+  /** The ends that the last event added. */
   readonly ends: readonly StepEnd[];
-  /** Of the whole list. */
+  /** The length of the whole list. */
   readonly count: number;
 }
 

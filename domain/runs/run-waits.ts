@@ -4,10 +4,10 @@ import type { DataOf, EventOf, RunEvent } from '../events/catalogue.ts';
 type Suspended = DataOf<'RunStepSuspended'>;
 type Resumed = DataOf<'RunStepResumed'>;
 
-/** What a suspended step waits for. */
+/** The condition for which a suspended step waits. */
 export type WaitsFor = Suspended['waits_for'];
 
-/** What a call from outside answers: it is found by the approval's id or the callback's token. */
+/** A wait that a call from outside ends. The call finds it by the approval's id or the callback's token. */
 export type AnswerableWait = Extract<WaitsFor, { readonly kind: 'approval' | 'callback' }>;
 
 export const isAnswerable = (waitsFor: WaitsFor): waitsFor is AnswerableWait =>
@@ -18,15 +18,15 @@ export type Resumption = Omit<Resumed, 'step' | 'wait_id'>;
 
 /** A suspended step of an unfinished run. A step has at most one wait. */
 export interface Wait extends Omit<Suspended, 'task_id'> {
-  /** Set once the wait has ended, and until the end of the step is recorded. */
+  /** The end of the wait; set until the end of the step is recorded. */
   readonly resumed: Resumption | null;
-  /** How far its job is, from 0 to 1, where its worker says so. */
+  /** The progress of its job, from 0 to 1, if its worker reports it. */
   readonly progress?: number;
-  /** Lines that were logged while it waits. */
+  /** Lines logged during the wait. */
   readonly logged?: number;
 }
 
-/** The waits of most runs. */
+/** The waits of a run without any, shared by most runs. */
 export const noWaits: readonly Wait[] = [];
 
 /** A run's suspended steps after an event of its stream. */
@@ -34,9 +34,9 @@ export function evolveWaits(waits: readonly Wait[], event: RunEvent): readonly W
   switch (event.type) {
     case 'RunStepSuspended': {
       const { task_id: _, ...wait } = event.data;
-      // A callback may come before its tool has returned: the wait that is then recorded again has ended already.
+      // A callback may arrive before its tool has returned. The wait is then recorded again, but has already ended.
       const known = waits.find(({ wait_id }) => wait_id === wait.wait_id);
-      // A step has one wait: a later one replaces it.
+      // A step has at most one wait, so a later one replaces it.
       return [...withoutStep(waits, wait.step), { ...wait, resumed: known?.resumed ?? null }];
     }
     case 'RunStepResumed': {
@@ -67,7 +67,10 @@ export function evolveWaits(waits: readonly Wait[], event: RunEvent): readonly W
   }
 }
 
-/** As {@link evolveWaits}, without what only a worker needs: arguments, logs and results. For many runs in memory. */
+/**
+ * Like {@link evolveWaits}, but without the parts that only a worker needs: arguments, logs and results. Suitable for
+ * many runs in memory.
+ */
 export function evolveSlimWaits(waits: readonly Wait[], event: RunEvent): readonly Wait[] {
   if (event.type === 'RunStepSuspended') {
     const { log: _, ...data } = event.data;
@@ -88,16 +91,16 @@ function withoutStep(waits: readonly Wait[], ended: string): readonly Wait[] {
 
 export const isOpen = (wait: Wait): boolean => wait.resumed === null;
 
-/** Whether a wait has ended without an error: its step has nothing left to do. */
+/** Whether a wait has ended without an error, so its step has nothing left to do. */
 export const hasResult = ({ resumed }: Wait): boolean =>
   resumed !== null && resumed.error === undefined;
 
-/** Whether a run that no worker executes has something to do: not all of its steps left are waiting. */
+/** Whether a run that no worker executes has work to do: at least one unfinished step is not waiting. */
 export function mayContinue(waits: readonly Wait[]): boolean {
   return waits.length === 0 || !waits.every(isOpen);
 }
 
-/** Whether a waiting run gives up its concurrency key: all its open waits say so. */
+/** Whether a waiting run gives up its concurrency key, which all its open waits must allow. */
 export function releasesKey(waits: readonly Wait[]): boolean {
   return waits.length > 0 && waits.every((wait) => wait.release_key === true);
 }
@@ -105,7 +108,7 @@ export function releasesKey(waits: readonly Wait[]): boolean {
 /**
  * Ends a wait.
  * @param waits of the run; empty for a run that has ended
- * @throws RefusalError `STATE_CONFLICT` when the wait has ended before, or its run has
+ * @throws RefusalError `STATE_CONFLICT` if the wait or its run has already ended
  */
 export function resumeStep(
   waits: readonly Wait[],
@@ -122,7 +125,10 @@ export function resumeStep(
   return { type: 'RunStepResumed', data: { step, wait_id, ...resumption } };
 }
 
-/** Ends all open waits, because the run ends or their group has failed. @param steps only of these; default: all */
+/**
+ * Ends all open waits, because the run ends or their group has failed.
+ * @param steps ends only the waits of these steps; default: all
+ */
 export function stopWaits(
   waits: readonly Wait[],
   steps: (step: string) => boolean = () => true,

@@ -50,7 +50,7 @@ export interface KnownRun {
   readonly interruptions: number;
   readonly cancel_requested: boolean;
   readonly queued_at: string;
-  /** How many runs led to this one, each causing the next. */
+  /** The depth of the chain of runs, each causing the next, that led to this one. */
   readonly depth: number;
   /** The latest run that retries this one; null for none. */
   readonly retried_by: string | null;
@@ -60,13 +60,18 @@ export interface KnownRun {
 type Requested = DataOf<'RunRequested'>;
 
 type PinnedField =
-  'task_id' | 'task_revision' | 'created_by' | 'trigger' | 'scheduled_for' | 'priority';
+  | 'task_id'
+  | 'task_revision'
+  | 'created_by'
+  | 'trigger'
+  | 'scheduled_for'
+  | 'priority';
 
 type Request = Pick<Requested, PinnedField | 'event' | 'retry_of'> & {
   readonly namespace: string;
-  /** The run whose results this one begins with, where its request does not hold them; see `copyPriorResults`. */
+  /** The run whose results this one reuses, if its request does not contain them; see `copyPriorResults`. */
   readonly prior_results: NonNullable<Requested['prior_results']> | null;
-  /** Replace the task's defaults, key by key; null: the run has only these. */
+  /** Override the task's defaults, key by key; null: the run has only the defaults. */
   readonly params: JsonObject | null;
   /** The step that waits for this run's end; null for none. */
   readonly parent: NonNullable<Requested['parent']> | null;
@@ -189,7 +194,7 @@ function evolveKnown(state: KnownRun, event: LaterEvent, at: EventPlace): KnownR
   }
 }
 
-/** Whether an attempt was left waiting, a wait has ended, and no worker has died of the attempt. */
+/** Whether the attempt was waiting and one of its waits has ended, without a worker having died. */
 export function isResumed({ state, attempt, interruptions, waits }: KnownRun): boolean {
   return state === 'queued' && attempt > 0 && interruptions === 0 && !waits.every(isOpen);
 }
@@ -202,9 +207,9 @@ export function hasEnded(state: RunState): boolean {
 }
 
 /**
- * Cancels a run that no worker has, or requests the cancellation of a running one. No event where that was done before.
- * @param payload of the task at the revision that the run is pinned to; null where no step of it has ended
- * @throws RefusalError `STATE_CONFLICT` when it has ended otherwise
+ * Cancels a run that no worker has, or requests the cancellation of a running one. No event if that was done before.
+ * @param payload of the task at the revision that the run is pinned to; null if no step of it has ended
+ * @throws RefusalError `STATE_CONFLICT` if the run has ended otherwise
  */
 export function cancelRun(state: RunState, payload: JsonObject | null): readonly RunEvent[] {
   const run = requireRun(state);
@@ -228,9 +233,9 @@ export function canceledEvent(
 }
 
 /**
- * Records that another run retries this one. Each command that retries it requests a run of its own.
- * @param step the step that it begins with; undefined: as `from` says
- * @throws RefusalError `STATE_CONFLICT` when it has not failed
+ * Records that another run retries this one. Each command that retries it requests a separate run.
+ * @param step the step that it starts with; undefined: determined by `from`
+ * @throws RefusalError `STATE_CONFLICT` if the run has not failed
  */
 export function retryRun(
   known: RunState,
@@ -261,10 +266,10 @@ export function startRun(
 }
 
 /**
- * A running run has lost its worker. It continues elsewhere without using up a retry, up to
- * {@link MAX_INTERRUPTIONS} times; the next time the attempt has failed. A run that was to be canceled is canceled.
+ * A running run has lost its worker. It continues elsewhere without using up a retry, up to {@link MAX_INTERRUPTIONS}
+ * times; the next time the attempt has failed. A run that was to be canceled is canceled.
  *
- * @param retryAt when the next attempt may start, should this one have failed; null: no attempt is left
+ * @param retryAt when the next attempt may start if this one has failed; null: no attempt is left
  * @param payload of the task at the revision that the run is pinned to
  */
 export function interruptRun(
@@ -292,8 +297,8 @@ export function interruptRun(
 }
 
 /**
- * A run that no worker executes has timed out: it fails, however many attempts are left. No event for a run that is
- * executed (its worker ends it), has never started, or has ended.
+ * A run that no worker executes has timed out: it fails, even if attempts are left. No event for a run that is executed
+ * (its worker ends it), has never started, or has ended.
  *
  * @param timeoutSeconds of the task; it has passed since the first start
  * @param payload of the task at the revision that the run is pinned to
@@ -329,7 +334,7 @@ type Backoff = Pick<
 >;
 
 /**
- * When a run may be tried again after its n-th attempt failed; null where no retry is left before its deadline.
+ * When a run may be tried again after its n-th attempt failed; null if no retry is left before its deadline.
  *
  * @param atLeastMs the delay that the called service asked for
  * @param deadline of the whole run; null: none

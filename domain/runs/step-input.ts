@@ -11,22 +11,22 @@ import { finishedSteps } from '../pipeline/progress.ts';
 import { MASK } from '../pipeline/secrets.ts';
 import { argumentsHash } from './arguments-hash.ts';
 
-/** What a step called its tool with. */
+/** The arguments with which a step called its tool. */
 export interface StepInput {
-  /** The values of secrets are masked. */
+  /** Values of secrets are masked. */
   readonly value: JsonValue;
-  /** Whether the run recorded the hash of exactly this. */
+  /** Whether it matches the hash that the run recorded. */
   readonly exact: boolean;
 }
 
 type End = Pick<StepEnd, 'step' | 'status' | 'result' | 'error' | 'attempt'> &
   Partial<Pick<StepEnd, 'started_at' | 'now' | 'arguments_hash'>>;
 
-/** A run, as far as its expressions read it. */
+/** The parts of a run that its expressions read. */
 export interface RenderedRun {
-  /** In their order. */
+  /** In the order of their ends. */
   readonly steps: readonly End[];
-  /** The task's defaults with what the run replaces, masked. */
+  /** The task's defaults, overridden by the run's params and masked. */
   readonly params: JsonObject;
   /** Masks values of secrets. */
   readonly mask: (value: unknown) => unknown;
@@ -36,11 +36,11 @@ export interface RenderedRun {
 }
 
 /**
- * Renders the arguments of a step again, from what the log has of the run. Takes about a millisecond at most.
+ * Renders the arguments of a step again from the run's events. Takes about a millisecond at most.
  * @param name of a step that calls a tool, or of an item of its `for_each`
  * @param recorded the hash of its arguments, if it has called its tool
- * @param now of its expressions; ISO 8601
- * @returns null where it cannot be rendered: for a group, an unknown step, or expressions that fail or take too long
+ * @param now the value of `now` in its expressions; ISO 8601
+ * @returns null if it cannot be rendered: for a group, an unknown step, or expressions that fail or take too long
  */
 export function stepInput(
   pipeline: CompiledPipeline,
@@ -58,8 +58,16 @@ export function stepInput(
   const { params, event, task, run: about, mask } = run;
   const steps = resultsOf(pipeline, finishedSteps(pipeline, run.steps));
   const scope: Scope = {
-    ...{ now, params, steps, event, task, run: about },
-    ...{ item: null, index: null, callback: null, secrets },
+    now,
+    params,
+    steps,
+    event,
+    task,
+    run: about,
+    item: null,
+    index: null,
+    callback: null,
+    secrets,
   };
   try {
     return evaluateQuickly(() => {
@@ -117,7 +125,7 @@ function listOf(finished: ReadonlyMap<string, End>, id: string, whole: End): unk
   }
 }
 
-/** What the expressions of a step read as `task`. */
+/** The value of `task` in the expressions of a step. */
 export const taskInScope = (
   id: string,
   revision: number,

@@ -2,18 +2,18 @@ import { fromIso } from '../clock.ts';
 import type { StepEnd } from '../events/catalogue.ts';
 import { splitItemName } from '../pipeline/output.ts';
 
-/** How long a step took, against earlier runs of its task. Seconds. */
+/** How long a step took, compared with earlier runs of its task. Seconds. */
 export interface StepTime {
   /** `<step id>`, or `<step id>[<index>]` for an item. */
   readonly step: string;
-  /** In this run; null while it has not ended, and for a step whose result was taken over. */
+  /** The duration in this run; null before the step has ended, and if its result was reused. */
   readonly took_seconds: number | null;
-  /** How often earlier runs executed it. */
+  /** How often earlier runs executed the step. */
   readonly measured: number;
-  /** null where it was measured too seldom. */
+  /** null if there are too few measurements. */
   readonly p50_seconds: number | null;
   readonly p95_seconds: number | null;
-  /** Whether it took clearly longer than 95 % of them. */
+  /** Whether the step took clearly longer than in 95 % of the earlier runs. */
   readonly slow: boolean;
 }
 
@@ -22,19 +22,19 @@ type TimedStep = Pick<StepEnd, 'step' | 'status' | 'started_at' | 'finished_at'>
 /** A run whose steps were timed. */
 export interface TimedRun {
   readonly steps: readonly TimedStep[];
-  /** How many of them, the first ones, were taken over from another run. */
+  /** How many of the steps, counted from the first, were reused from another run. */
   readonly reused?: number;
 }
 
-/** Fewer measurements say too little. */
+/** The fewest measurements from which percentiles are computed. */
 const MIN_MEASURED = 5;
-/** A slow step takes so many times as long as the 95th percentile, and so many seconds longer. */
+/** A step is slow if it takes this many times the 95th percentile, and this many seconds more. */
 const SLOW_TIMES = 1.5;
 const SLOW_SECONDS = 0.1;
 
 /**
- * The times of a run's steps, in the order in which they ended; of several attempts the last. Then those of steps that
- * only earlier runs have ended.
+ * The times of a run's steps, from their last attempt, in the order of their ends. Then come steps that only earlier
+ * runs have ended.
  * @param before earlier runs of the same task
  */
 export function stepTimes(run: TimedRun, before: readonly TimedRun[]): readonly StepTime[] {
@@ -69,7 +69,7 @@ export function stepTimes(run: TimedRun, before: readonly TimedRun[]): readonly 
   });
 }
 
-/** To the millisecond. */
+/** Rounds to the millisecond. */
 function isSlow(took: number, p95: number): boolean {
   const least = Math.max(p95 * SLOW_TIMES, p95 + SLOW_SECONDS);
   return Math.round(took * 1000) >= Math.round(least * 1000);
@@ -86,7 +86,7 @@ function kindOf(name: string): string {
 const secondsOf = ({ started_at, finished_at }: TimedStep): number =>
   Math.max(0, fromIso(finished_at) - fromIso(started_at)) / 1000;
 
-/** By the nearest rank. @param sorted ascending, not empty */
+/** A percentile, by the nearest rank. @param sorted ascending, not empty */
 function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
 }

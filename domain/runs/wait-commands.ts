@@ -15,8 +15,9 @@ export interface AnsweredWait {
 }
 
 /**
- * Ends a wait from outside. Of several calls, one wins.
- * @throws RefusalError `NOT_FOUND` where the run was removed; `STATE_CONFLICT` where the wait has ended, with how and when
+ * Ends a wait on a call from outside. If there are several calls, one wins.
+ * @throws RefusalError `NOT_FOUND` if the run was removed; `STATE_CONFLICT` if the wait has ended, with the cause and
+ *   the time
  */
 export async function endWaitCommand(
   store: EventStore,
@@ -41,7 +42,7 @@ export async function endWaitCommand(
 }
 
 /**
- * Refuses a call that came after the wait's end, before anything is written for it.
+ * Rejects a call that came after the wait's end, before anything is written for it.
  * @throws RefusalError as {@link endWaitCommand}
  */
 export async function requireOpenWait(store: EventStore, wait: AnsweredWait): Promise<void> {
@@ -51,7 +52,7 @@ export async function requireOpenWait(store: EventStore, wait: AnsweredWait): Pr
   throw await tooLate(store, wait);
 }
 
-/** The refusal of a call that came after the wait's end. */
+/** The error for a call that came after the wait's end. */
 async function tooLate(store: EventStore, wait: AnsweredWait): Promise<RefusalError> {
   const end = await endOf(store, wait);
   const by = end?.data.by;
@@ -70,19 +71,19 @@ async function tooLate(store: EventStore, wait: AnsweredWait): Promise<RefusalEr
 type Resumed = Extract<RecordedEvent, { readonly type: 'RunStepResumed' }>;
 
 const endings: Readonly<Record<ResumedBy, string>> = {
-  timer: 'its time came',
-  event: 'its event came',
+  timer: 'its time had come',
+  event: 'its event arrived',
   approval: 'an agent decided',
   run: 'the run it waited for ended',
-  callback: 'its callback came',
-  job: 'a worker ended it',
+  callback: 'its callback arrived',
+  job: 'a worker completed it',
   timeout: 'it timed out',
   stopped: 'its run or attempt ended',
 };
 
 const PAGE = 1000;
 
-/** The event that ended a wait. The state of an ended step no longer has it. */
+/** The event that ended a wait, which the state of an ended step no longer contains. */
 async function endOf(store: EventStore, { id, run_id }: AnsweredWait): Promise<Resumed | null> {
   let from = 0;
   for (;;) {
@@ -95,7 +96,7 @@ async function endOf(store: EventStore, { id, run_id }: AnsweredWait): Promise<R
   }
 }
 
-/** A command's context whose reason, which is recorded, holds no secret. */
+/** A command's context with secrets masked in its reason, which is recorded. */
 export function withMaskedReason(context: CommandContext, secrets: Secrets): CommandContext {
   const { reason } = context;
   return reason === undefined ? context : { ...context, reason: secrets.maskText(reason) };

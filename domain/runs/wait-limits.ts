@@ -1,7 +1,7 @@
 import { toIso, type Instant } from '../clock.ts';
 import type { Resumption, Wait } from './run-waits.ts';
 
-/** How a wait ends when its time has come: a timer as planned, any other wait by its limit. */
+/** How a wait ends when its time has come. A timer succeeds; any other wait has reached its limit. */
 export function endAtLimit({ waits_for, since, until }: Wait, now: Instant): Resumption {
   const seconds = Math.round((Date.parse(until) - Date.parse(since)) / 1000);
   switch (waits_for.kind) {
@@ -10,11 +10,11 @@ export function endAtLimit({ waits_for, since, until }: Wait, now: Instant): Res
     case 'approval':
       return approvalTimeout(waits_for.on_timeout, seconds, now);
     case 'event':
-      return timedOut(`no event of ${waits_for.topic} came within ${seconds} s`);
+      return timedOut(`no event on ${waits_for.topic} arrived within ${seconds} s`);
     case 'run':
       return timedOut(`run ${waits_for.run_id} did not end within ${seconds} s`);
     case 'callback':
-      return timedOut(`no callback came within ${seconds} s (wait_seconds)`);
+      return timedOut(`no callback arrived within ${seconds} s (wait_seconds)`);
     case 'job':
       return timedOut(`no worker completed ${waits_for.tool} within ${seconds} s (wait_seconds)`);
   }

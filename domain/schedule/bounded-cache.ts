@@ -1,4 +1,4 @@
-/** A cache of at most `limit` values, which drops the oldest. */
+/** A cache of at most `limit` values. A full cache drops the oldest value. */
 export class BoundedCache<T> {
   readonly #values = new Map<string, T>();
   readonly #limit: number;

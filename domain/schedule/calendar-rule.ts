@@ -45,7 +45,7 @@ export class CalendarRule implements WallRule {
   readonly #days: DayCalendar;
   readonly #times: TimesOfDay;
   readonly #start: number;
-  /** The days of the last month asked for, since most queries are sequential. */
+  /** The days of the last requested month, cached because most queries are sequential. */
   #month = -1;
   #mask = 0;
   /** The gaps found by the last long search in each direction. */
@@ -79,7 +79,7 @@ export class CalendarRule implements WallRule {
     const { period } = this.#days;
     const seconds = (period / MONTHS_PER_CYCLE) * DAYS_PER_CYCLE * SECONDS_PER_DAY;
     if (this.#times.perDay === null || high - low < 2 * seconds) return this.#countBelow(low, high);
-    // All whole periods have equally many fires, wherever they begin.
+    // All whole periods have the same number of fires, regardless of their beginning.
     const whole = Math.floor((high - low) / seconds);
     this.#perPeriod ??= this.#countBelow(low, low + seconds);
     return whole * this.#perPeriod + this.#countBelow(low + whole * seconds, high);
@@ -181,7 +181,7 @@ export class CalendarRule implements WallRule {
       if (this.#times.perDay !== null && first >= firstDayOfSpan) {
         const year = Math.floor(index / 12);
         const days = dayOf(year + 1, 1, 1) <= lastDay ? this.#days.daysOfYear(year) : null;
-        // Skips a whole year only if none of its months was counted yet.
+        // Skips a whole year only if none of its months was already counted.
         if (days !== null && (index % 12 === 0 || year > counted)) {
           spend(MONTH_COST);
           total += days * this.#times.perDay;
@@ -196,8 +196,8 @@ export class CalendarRule implements WallRule {
       if (lastDay - first < 31) bits &= (1 << (lastDay - first)) - 1;
       if (bits !== 0) total += this.#countDays(first, bits);
     }
-    // `total` covers whole days from the first up to the last. Subtract what precedes `low`, add
-    // what precedes `high`.
+    // `total` covers whole days from the first up to the last. Subtract the times before `low`, and
+    // add those before `high`.
     const onFirst = low - firstDayOfSpan * SECONDS_PER_DAY;
     if (firstDayOfSpan < lastDay) {
       if (this.#has(firstDayOfSpan)) total -= this.#times.countBelow(firstDayOfSpan, onFirst);

@@ -13,7 +13,7 @@ export const FIRST_DAY = -719_162;
 export const LAST_DAY = 2_932_896;
 export const MAX_YEAR = 9999;
 
-/** No fire is later than this in any zone: later UTC timestamps would not compare as strings. */
+/** No fire is later than this in any zone, because later UTC timestamps could not be compared as strings. */
 export const LAST_INSTANT = (LAST_DAY + 1) * DAY - 1;
 
 /** A calendar date; `month` 1–12, `day` 1–31. */

@@ -14,7 +14,7 @@ export interface CronFieldShape {
 /** A parsed cron field. */
 export interface CronField {
   readonly values: ReadonlySet<number>;
-  /** Whether the field begins with `*` or is `?`; such a field does not restrict on its own. */
+  /** Whether the field begins with `*` or is `?`; such a field does not restrict by itself. */
   readonly star: boolean;
   /** Whether the field contains a step (`/n`). */
   readonly stepped: boolean;

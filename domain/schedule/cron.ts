@@ -33,7 +33,7 @@ export interface CronRule {
   readonly elapsed: boolean;
 }
 
-/** Most compiled expressions in the cache; most tasks share a few. */
+/** The most compiled expressions in the cache. Most tasks share a few expressions. */
 const MAX_CACHED = 1_000;
 const cache = new BoundedCache<CronRule>(MAX_CACHED);
 

@@ -9,7 +9,7 @@ export interface FireSource {
   previous(until: Instant): Instant | null;
   /** The number of fires in [from, to). */
   count(from: Instant, to: Instant): number;
-  /** How a clock change moved, repeated or left out a fire or times before it; null if not. */
+  /** How a clock change moved, repeated or skipped a fire or times before it; null if it did not. */
   note(at: Instant): string | null;
 }
 
@@ -48,7 +48,7 @@ export class BoundedFires implements FireSource {
   }
 }
 
-/** At most one fire. */
+/** A source of at most one fire. */
 export class SingleFire implements FireSource {
   readonly #at: Instant | null;
   readonly #note: string | null;
@@ -82,8 +82,8 @@ export interface Span {
 }
 
 /**
- * A source minus some spans (EXDATE) plus some fires (RDATE); the spans also remove added fires.
- * Both lists are short, since a rule has at most 4,000 characters.
+ * A source minus some spans (EXDATE) plus some fires (RDATE); the spans also remove added fires. Both lists are short,
+ * because a rule has at most 4,000 characters.
  */
 export class AmendedFires implements FireSource {
   readonly #source: FireSource;

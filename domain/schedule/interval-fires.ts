@@ -21,8 +21,8 @@ export interface IntervalShape {
 }
 
 /**
- * Fires at a constant interval in real time, such as every n hours, whatever the wall clock shows.
- * Unbounded; every query takes constant time.
+ * Fires at a constant interval in real time, such as every n hours, regardless of the wall clock. Unbounded; every
+ * query takes constant time.
  */
 export class IntervalFires implements FireSource {
   readonly #shape: IntervalShape;
@@ -32,7 +32,7 @@ export class IntervalFires implements FireSource {
   constructor(shape: IntervalShape) {
     this.#shape = shape;
     this.#seconds = new ListedTimes(shape.seconds);
-    // The wall time of the last fire must have a four-digit year too.
+    // The wall time of the last fire must also have a four-digit year.
     this.#last = LAST_INSTANT - Math.max(0, shape.zone.offsetAt(LAST_INSTANT));
   }
 

@@ -28,14 +28,14 @@ export interface PhasedShape {
 }
 
 /**
- * The fires of a rule whose INTERVAL counts real time and whose BY-parts name wall times, such as
- * every 36 hours on weekdays. Within a segment of one offset, both advance alike. Between segments,
- * the phase shifts on the wall clock.
+ * The fires of a rule whose INTERVAL counts real time and whose BY-parts name wall times, such as every 36 hours on
+ * weekdays. Within a segment of one offset, real time and wall time advance equally. Between segments, the phase shifts
+ * on the wall clock.
  */
 export class PhasedFires implements FireSource {
   readonly #shape: PhasedShape;
   #offsets: readonly number[] | null = null;
-  /** There is no fire from this instant on. */
+  /** The instant from which on there is no fire. */
   #emptyFrom = Infinity;
 
   constructor(shape: PhasedShape) {
@@ -102,7 +102,7 @@ export class PhasedFires implements FireSource {
     return null;
   }
 
-  /** A lower bound of the next fire, whatever the offset is then. */
+  /** A lower bound of the next fire, for any offset at that time. */
   #soonest(from: Instant): Instant | null {
     let soonest: Instant | null = null;
     for (const offset of this.#allOffsets()) {

@@ -1,7 +1,7 @@
-/** The task field that an invalid schedule is reported at. */
+/** The task field at which an invalid schedule is reported. */
 export type ScheduleField = 'schedule_expr' | 'timezone' | 'starts_at' | 'ends_at';
 
-/** A schedule that cannot be compiled. `issue` says what is wrong and where, for the client. */
+/** A schedule that cannot be compiled. `issue` names the fault and its place for the client. */
 export class ScheduleError extends Error {
   readonly field: ScheduleField;
   readonly issue: string;

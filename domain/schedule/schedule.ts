@@ -17,10 +17,10 @@ import { zoneOf, type Zone } from './zone.ts';
 
 export { ScheduleError };
 
-/** Most work steps of compiling a rule, about 13 ms. */
+/** The most work steps for compiling a rule, about 13 ms. */
 export const MAX_COMPILE_STEPS = 1_300_000;
 
-/** Most work steps of finding one task's warnings for a list, about 2 ms. */
+/** The most work steps of finding one task's warnings for a list, about 2 ms. */
 const MAX_WARNING_STEPS = 200_000;
 
 /** The input of {@link compileSchedule}. */
@@ -69,9 +69,9 @@ export interface Schedule {
 }
 
 /**
- * Compiles a task's schedule. One of kind `event` never fires by time, but its pattern is checked.
- * A rule without fires compiles too; its `next` is null.
- * @throws ScheduleError naming the field and what is wrong in it
+ * Compiles a task's schedule. One of kind `event` never fires by time, but its pattern is checked. A rule without fires
+ * compiles too; its `next` is null.
+ * @throws ScheduleError naming the field and its fault
  */
 export function compileSchedule(spec: ScheduleSpec): Schedule {
   const zone = zoneOf(spec.timezone);
@@ -87,7 +87,7 @@ export function compileSchedule(spec: ScheduleSpec): Schedule {
   return new CompiledSchedule(fires, compiled.zone, compiled.warnings);
 }
 
-/** Warnings by rule and all that they depend on, since task lists show them for each task. */
+/** Warnings by rule and by all other inputs, cached because task lists show them for each task. */
 const cache = new BoundedCache<readonly string[]>(2000);
 
 /**
@@ -207,7 +207,7 @@ class CompiledSchedule implements Schedule {
     const first = this.#fires.next(from);
     if (first === null || first >= to) return { count: 0, first: null, last: null };
     const last = this.#fires.previous(to - 1);
-    // Counts only between the ends, so empty years cost nothing.
+    // Counts only between the first and the last fire, so empty years cost nothing.
     return { count: this.#fires.count(first, (last ?? first) + 1), first, last };
   }
 

@@ -21,7 +21,7 @@ export interface WrittenTime {
  */
 export type DayEdge = 'first' | 'last' | 'after';
 
-/** An invalid timestamp, with what is wrong in it. */
+/** An invalid timestamp, with its fault. */
 export class TimestampError extends Error {
   override readonly name = 'TimestampError';
 }
@@ -54,9 +54,9 @@ export function wallOf(
 }
 
 /**
- * Parses an ISO 8601 timestamp in extended form. Seconds and their fraction are optional, and a
- * date alone means its midnight. Digits beyond milliseconds are dropped.
- * @throws TimestampError saying what is wrong
+ * Parses an ISO 8601 timestamp in extended form. Seconds and their fraction are optional, and a date alone means its
+ * midnight. Digits beyond milliseconds are dropped.
+ * @throws TimestampError naming the fault
  */
 export function parseTimestamp(text: string): WrittenTime {
   const found = pattern.exec(text.trim());
@@ -81,10 +81,10 @@ export function parseTimestamp(text: string): WrittenTime {
 }
 
 /**
- * The instant of an ISO 8601 timestamp, and how the zone's clock changes affect it. An offset in
- * the timestamp overrides the zone.
+ * The instant of an ISO 8601 timestamp, and how the zone's clock changes affect it. An offset in the timestamp
+ * overrides the zone.
  * @param edge the meaning of a date without a time
- * @throws TimestampError if it is no timestamp, has neither an offset nor a zone, or the zone is
+ * @throws TimestampError if the string is not a timestamp, if there is neither an offset nor a zone, or if the zone is
  *   unknown
  */
 export function resolveTimestamp(
@@ -106,7 +106,7 @@ export function resolveTimestamp(
   return { at, kind: 'normal', again: null };
 }
 
-/** As {@link resolveTimestamp}, but returns only the instant. */
+/** Like {@link resolveTimestamp}, but returns only the instant. */
 export function parseInstant(text: string, timezone: string | null, edge?: DayEdge): Instant {
   return resolveTimestamp(text, timezone, edge).at;
 }

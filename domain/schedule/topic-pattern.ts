@@ -6,7 +6,7 @@ export interface TopicPattern {
   matches(topic: string): boolean;
 }
 
-/** Most characters of a topic pattern. */
+/** The most characters of a topic pattern. */
 const MAX_LENGTH = 200;
 
 /** Whether a string is a valid topic: 1–200 of `[A-Za-z0-9_.:/-]`. */
@@ -15,8 +15,8 @@ export function isTopic(text: string): boolean {
 }
 
 /**
- * What is wrong with a topic pattern; null if it is valid. A pattern is split by `.` into segments:
- * `*` (one segment), `#` (any number of segments, including none) or a literal.
+ * The fault of a topic pattern; null if the pattern is valid. A pattern is split by `.` into segments: `*` (one
+ * segment), `#` (any number of segments, including none) or a literal.
  */
 export function topicPatternIssue(pattern: string): string | null {
   if (pattern.length === 0) return 'a topic pattern must not be empty';

@@ -1,7 +1,7 @@
 /**
- * Bounds the work of evaluating rules. Work counts in steps of about ten nanoseconds, not by a
- * clock, so the outcome is the same on every machine. Cached zone data costs as much as the first
- * time, so an accepted rule stays accepted.
+ * Bounds the work of evaluating rules. Work counts in steps of about ten nanoseconds, not by a clock, so the outcome is
+ * the same on every machine. Cached zone data costs as many steps as at its first use, so an accepted rule stays
+ * accepted.
  *
  * Evaluation is synchronous, so one meter at a time suffices.
  */
@@ -52,13 +52,14 @@ export function isMetered(): boolean {
   return meter !== null;
 }
 
-/** As {@link spend}, but charges each part of an owner only once per evaluation. */
+/** Like {@link spend}, but charges each part of an owner only once per evaluation. */
 export function spendOnce(owner: object, part: number, steps: number): void {
   if (meter?.isFirst(owner, part) === true) spend(steps);
 }
 
 /**
- * Runs a function that may take at most `limit` steps, and no more than an enclosing limit leaves.
+ * Runs a function that may take at most `limit` steps. Within another limit, it may not take more than that limit
+ * leaves.
  * @throws WorkLimitError when it takes more
  */
 export function limitWork<T>(limit: number, run: () => T): T {

@@ -17,16 +17,16 @@ export interface Segment {
 
 /** A wall time in a zone: `gap` if it does not exist, `overlap` if it occurs twice. */
 export interface ResolvedWall {
-  /** The instant; in a gap by the offset before the change, in an overlap the first of the two. */
+  /** The instant: in a gap, by the offset before the change; in an overlap, the first of the two. */
   readonly at: Instant;
   readonly kind: 'normal' | 'gap' | 'overlap';
-  /** In an overlap the second instant, else null. */
+  /** In an overlap, the second instant; null otherwise. */
   readonly again: Instant | null;
 }
 
-/** No zone is or was further from UTC (including the local mean times of 1900). */
+/** An upper bound of the distance of any zone from UTC (including the local mean times of 1900). */
 export const MAX_OFFSET = 16 * HOUR;
-/** No clock change is or was larger (Samoa skipped a whole day in 2011). */
+/** An upper bound of all clock changes (Samoa skipped a whole day in 2011). */
 export const MAX_SHIFT = 25 * HOUR;
 
 /**
@@ -42,8 +42,8 @@ const MAX_CHUNKS = 800;
 /** No zone had a clock change before. */
 const EARLIEST = Date.UTC(1800, 0, 1);
 /**
- * From this year on, all changes follow yearly rules, so years of the same kind have the same
- * changes. What the tz database lists one by one, such as Morocco's changes, ends earlier.
+ * From this year on, all changes follow yearly rules, so years of the same kind have the same changes. Changes that the
+ * tz database lists one by one, such as Morocco's, end earlier.
  */
 const FIRST_REGULAR_YEAR = 2100;
 const REGULAR = Date.UTC(FIRST_REGULAR_YEAR, 0, 1);
@@ -80,7 +80,7 @@ export interface TzDatabase {
 
 /** The wall clock of a zone by the tz database in use. The process's own zone never matters. */
 export class Zone {
-  /** As requested, so messages spell the zone as the rule does. */
+  /** The name as requested, so that messages spell the zone in the same way as the rule. */
   readonly name: string;
   /** Whether the zone is a fixed offset by its name (`UTC`, `Etc/GMT+3`). */
   readonly constant: boolean;
@@ -137,7 +137,10 @@ export class Zone {
     return twice ? { at, kind: 'overlap', again } : { at, kind: 'normal', again: null };
   }
 
-  /** The distinct offsets since an instant, probed monthly: shorter ones recur in every zone. */
+  /**
+   * The distinct offsets since an instant, probed monthly. In every zone, an offset that lasts less than a month occurs
+   * again.
+   */
   offsetsSince(start: Instant): readonly number[] {
     if (this.constant) return [this.offsetAt(start)];
     const found = new Set<number>([this.offsetAt(start)]);
@@ -163,7 +166,7 @@ export class Zone {
     return text + formatOffset(offset);
   }
 
-  /** Charges what a query would cost without cached data. */
+  /** Charges the cost that a query would have without cached data. */
   #spend(at: Instant): void {
     if (this.constant || at < EARLIEST || at >= LATEST) return;
     if (at < REGULAR) {
@@ -285,7 +288,8 @@ function runtimeOffsets(name: string): (instant: Instant) => number {
 }
 
 function offsetIn(format: Intl.DateTimeFormat, instant: Instant): number {
-  // The day of the month and the time suffice, since local and UTC dates differ by at most a day.
+  // The day of the month and the time are sufficient, because local and UTC dates differ by at most
+  // a day.
   const text = format.format(instant);
   const parts = [0, 0, 0, 0];
   let index = 0;
@@ -324,8 +328,8 @@ const zones = new Map<string, Zone>();
 const CREATION = Infinity;
 
 /**
- * Replaces the tz database of this process; null restores the runtime's. Compiled schedules keep
- * the old one, so call it before anything computes fires.
+ * Replaces the tz database of this process; null restores the runtime's. Compiled schedules keep the old database, so
+ * call this before any code computes fires.
  */
 export function useTzDatabase(other: TzDatabase | null): void {
   database = other ?? runtimeDatabase;
@@ -336,7 +340,7 @@ export function useTzDatabase(other: TzDatabase | null): void {
  * The cached zone of an IANA name in any case; null if unknown. Offsets (`+02:00`) are no names.
  */
 export function zoneOf(name: string): Zone | null {
-  // Case-insensitive, else a client could fill memory with spellings of one name.
+  // Case-insensitive, because a client could otherwise fill memory with spellings of one name.
   const key = name.toLowerCase();
   const kept = zones.get(key);
   if (kept !== undefined) {

@@ -11,14 +11,12 @@ const SEGMENT_COST = 20;
 /**
  * The instants at which a wall rule fires in a zone.
  *
- * An *elapsed* rule fires only at wall times that exist, in both passes of a repeated hour. A
- * *fixed* rule fires once for every wall time. A missing wall time fires by the offset before the
- * change (02:30 becomes 03:30), a repeated one the first time. Wall times that fall on the same
- * instant are one fire.
+ * An *elapsed* rule fires only at wall times that exist, in both passes of a repeated hour. A *fixed* rule fires once
+ * for every wall time. A missing wall time fires by the offset before the change (02:30 becomes 03:30). A repeated wall
+ * time fires the first time. Wall times that fall on the same instant are one fire.
  *
- * The search goes by segments of one offset, in which wall time and elapsed time advance alike. For
- * a fixed rule, a segment leaves out wall times that repeat the segment before, and takes over
- * those in the gap between them.
+ * The search goes by segments of one offset, in which wall time and elapsed time advance equally. For a fixed rule, a
+ * segment leaves out wall times that repeat the segment before, and takes over those in the gap between them.
  */
 export class ZonedFires implements FireSource {
   readonly #rule: WallRule;

@@ -5,7 +5,7 @@ export const ANY_HOST = '*';
 const defaultPorts: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
 
 interface HostRule {
-  /** As URLs write it. */
+  /** The host in the form that URLs use. */
   readonly host: string;
   readonly subdomains: boolean;
   /** Null: any. */
@@ -13,12 +13,12 @@ interface HostRule {
 }
 
 /**
- * What is wrong with an entry of `allow_hosts`; null if it is valid. Entries are `*`, a name, `*.name` (its subdomains)
- * or an address, with `:port` where only that port is meant.
+ * The fault of an entry of `allow_hosts`; null if the entry is valid. Entries are `*`, a name, `*.name` (its
+ * subdomains) or an address, with `:port` to allow only that port.
  */
 export function hostEntryIssue(entry: string): string | null {
   if (entry === ANY_HOST || parseRule(entry) !== null) return null;
-  return 'must be *, a name such as api.example.com, *.example.com or an address, with :port where only that port is meant';
+  return 'must be *, a name such as api.example.com, *.example.com or an address, with :port to allow only that port';
 }
 
 /** Whether a secret with these entries may be sent to a URL's host and port. */
@@ -47,7 +47,7 @@ function parseRule(entry: string): HostRule | null {
   return { host, subdomains, port: port === null ? null : String(Number(port)) };
 }
 
-/** A host in lower case, in Punycode, with addresses in one form; null for what is no host. */
+/** A host in lower case and Punycode, with addresses in a canonical form; null if it is not a host. */
 function canonicalHost(text: string): string | null {
   const address = `http://${text}/`;
   if (text === '' || !URL.canParse(address)) return null;

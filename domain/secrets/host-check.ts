@@ -1,10 +1,7 @@
 import { allowsHost } from './allowed-hosts.ts';
 import type { Secret } from './secret-source.ts';
 
-/**
- * Why secrets may not be sent to a URL; null if they may.
- * @param shown the host as an error may show it
- */
+/** Why secrets may not be sent to a URL; null if they may. @param shown the host, in a form that an error may show */
 export function hostIssue(
   secrets: readonly Pick<Secret, 'name' | 'allowHosts' | 'hostsRemedy'>[],
   url: URL,
@@ -15,6 +12,6 @@ export function hostIssue(
   const { name, allowHosts, hostsRemedy } = refused;
   const where = url.port === '' ? shown : `${shown}:${url.port}`;
   return allowHosts.length === 0
-    ? `the secret ${name} may be sent nowhere: ${hostsRemedy}`
+    ? `the secret ${name} may not be sent to any host: ${hostsRemedy}`
     : `the secret ${name} may not be sent to ${where}: ${hostsRemedy}`;
 }

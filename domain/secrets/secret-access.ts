@@ -1,11 +1,12 @@
+import { toIso, type Clock } from '../clock.ts';
 import { PipelineError } from '../pipeline/pipeline-error.ts';
 import type { SecretValues } from '../pipeline/pipeline-secrets.ts';
 import { SecretError, type Secret, type SecretSource } from './secret-source.ts';
 
-/** Who uses a secret, and for what. */
+/** The user of a secret, and the purpose. */
 export interface SecretUser {
   readonly namespace: string;
-  /** On whose behalf: the task's `created_by`, or the agent of a webhook. */
+  /** The agent on whose behalf it is used: the task's `created_by`, or the agent of a webhook. */
   readonly agentId: string;
   /** Null: a test message of a webhook. */
   readonly taskId: string | null;
@@ -18,19 +19,22 @@ export interface SecretUse extends SecretUser {
   readonly secret: Pick<Secret, 'name' | 'version' | 'source'>;
 }
 
-/** Opens secrets for runs and webhooks, checks whether they may be used, and records it. */
+/** Opens secrets for runs and webhooks, checks whether they may be used, and records each use. */
 export class SecretAccess {
   readonly #source: SecretSource;
   readonly #record: (use: SecretUse) => void;
+  readonly #clock: Pick<Clock, 'now'>;
 
-  constructor(source: SecretSource, record: (use: SecretUse) => void) {
+  constructor(source: SecretSource, record: (use: SecretUse) => void, clock: Pick<Clock, 'now'>) {
     this.#source = source;
     this.#record = record;
+    this.#clock = clock;
   }
 
   /**
-   * The values of secrets, to mask them. One that its namespace may not use was given to nobody.
-   * @throws SecretError where a backend is unavailable
+   * The values of secrets, for masking, including expired ones. A secret that its namespace may not use is left out,
+   * because nobody received it.
+   * @throws SecretError if a backend is unavailable
    */
   readonly values: SecretValues = async (namespace, names) => {
     const values = new Map<string, string>();
@@ -46,8 +50,8 @@ export class SecretAccess {
   };
 
   /**
-   * Opens a secret for a use, which is recorded.
-   * @throws PipelineError if there is none; SecretError if it cannot be read, or not be used here
+   * Opens a secret and records its use.
+   * @throws PipelineError if there is none; SecretError if it cannot be read, may not be used here or has expired
    */
   async open(name: string, user: SecretUser): Promise<Secret> {
     const secret = await this.#source.find(user.namespace, name);
@@ -55,22 +59,38 @@ export class SecretAccess {
       throw new PipelineError(`there is no secret ${name} in the namespace ${user.namespace}`);
     }
     requireTask(secret, user.taskId);
+    this.#requireCurrent(secret);
     this.#record({ ...user, secret });
     return secret;
   }
 
-  /** The tasks that may use a secret; null: all, or there is none. @throws SecretError where a backend is unavailable */
-  async tasksOf(namespace: string, name: string): Promise<readonly string[] | null> {
+  /**
+   * The limits of a secret; null if there is no such secret, or it cannot be read.
+   * @throws SecretError if a backend is unavailable
+   */
+  async limitsOf(
+    namespace: string,
+    name: string,
+  ): Promise<Pick<Secret, 'allowTasks' | 'expiresAt'> | null> {
     try {
-      return (await this.#source.find(namespace, name))?.allowTasks ?? null;
+      return (await this.#source.find(namespace, name)) ?? null;
     } catch (error) {
       if (!(error instanceof SecretError) || error.retryable) throw error;
       return null;
     }
   }
+
+  /** @throws SecretError for an expired secret; a retry would not help, because only a person can set it again */
+  #requireCurrent({ name, expiresAt }: Secret): void {
+    if (expiresAt === null || expiresAt > this.#clock.now()) return;
+    throw new SecretError(
+      `the secret ${name} expired at ${toIso(expiresAt)}: ` +
+        `set it again with a later expires_at, by PUT /secrets/${name} or svc secrets set ${name}`,
+    );
+  }
 }
 
-/** @throws SecretError for a task that is not among those of the secret */
+/** @throws SecretError for a task that may not use the secret */
 function requireTask({ name, allowTasks }: Secret, taskId: string | null): void {
   if (allowTasks === null || (taskId !== null && allowTasks.includes(taskId))) return;
   const who = taskId === null ? 'a message without a task' : `the task ${taskId}`;

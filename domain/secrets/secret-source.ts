@@ -1,24 +1,28 @@
-/** What a secret may be called. */
+import type { Instant } from '../clock.ts';
+
+/** The pattern of a secret's name. */
 export const SECRET_NAME_PATTERN = '^[A-Za-z_][A-Za-z0-9_]{0,127}$';
 
 const namePattern = new RegExp(SECRET_NAME_PATTERN);
 
-/** Where secrets come from, in the order in which they are looked up. */
+/** The backends of secrets, in the order in which they are searched. */
 export const secretSources = ['store', 'vault', 'files', 'environment'] as const;
 export type SecretSourceName = (typeof secretSources)[number];
 
-/** A secret in clear, with where it may be used. Never written anywhere. */
+/** A decrypted secret, with the limits of its use. It is never written anywhere. */
 export interface Secret {
   readonly name: string;
   readonly value: string;
-  /** Null where the backend has no versions. */
+  /** null if the backend has no versions. */
   readonly version: number | null;
   readonly source: SecretSourceName;
-  /** Where it may be sent; see `allowed-hosts.ts`. Empty: nowhere. */
+  /** The hosts to which it may be sent; see `allowed-hosts.ts`. Empty: none. */
   readonly allowHosts: readonly string[];
   /** The tasks that may use it; null: all of its namespace. */
   readonly allowTasks: readonly string[] | null;
-  /** What to do where no host is allowed, such as `add hosts with SVC_SECRET_HOSTS`. */
+  /** When it expires; null: never. Only secrets of the log can have an expiry. */
+  readonly expiresAt: Instant | null;
+  /** The remedy if no host is allowed, such as `add hosts with SVC_SECRET_HOSTS`. */
   readonly hostsRemedy: string;
 }
 
@@ -26,7 +30,7 @@ export interface Secret {
 export interface SecretSource {
   /**
    * The secret of a namespace; undefined if this backend has none of that name.
-   * @throws SecretError where it has one that cannot be read, or that the namespace may not use
+   * @throws SecretError if it has one that cannot be read or that the namespace may not use
    */
   find(namespace: string, name: string): Promise<Secret | undefined>;
 }
@@ -43,7 +47,10 @@ export class SecretError extends Error {
   }
 }
 
-/** Several backends: the first that has a secret gives it. A backend that refuses it counts only if no later one has it. */
+/**
+ * Combines several backends. The first backend that has a secret provides it. A backend's refusal is thrown only if no
+ * later backend has the secret.
+ */
 export class LayeredSecrets implements SecretSource {
   readonly #sources: readonly SecretSource[];
 
@@ -52,7 +59,7 @@ export class LayeredSecrets implements SecretSource {
   }
 
   async find(namespace: string, name: string): Promise<Secret | undefined> {
-    // Backends put the name into paths.
+    // Checked here, because backends use the name in paths.
     if (!namePattern.test(name)) return undefined;
     let refusal: SecretError | null = null;
     for (const source of this.#sources) {
@@ -60,7 +67,8 @@ export class LayeredSecrets implements SecretSource {
         const secret = await source.find(namespace, name);
         if (secret !== undefined) return secret;
       } catch (error) {
-        // A later backend must not replace one that is only unavailable: it may have another value.
+        // If a backend is only unavailable, a later one must not replace it, because the later
+        // value may differ.
         if (!(error instanceof SecretError) || error.retryable) throw error;
         refusal ??= error;
       }

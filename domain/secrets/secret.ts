@@ -6,11 +6,13 @@ import type { SealedValue } from './secret-cipher.ts';
 
 export type SecretEvent = EventOf<'SecretSet' | 'SecretResealed' | 'SecretDeleted'>;
 
-/** Where a secret may be used. */
+/** The limits of a secret's use: its hosts, its tasks and its expiry. */
 export interface SecretLimits {
   readonly allow_hosts: readonly string[];
   /** Null: all tasks of the namespace. */
   readonly allow_tasks: readonly string[] | null;
+  /** The time from which no step gets it; null: never. */
+  readonly expires_at: string | null;
 }
 
 export interface StoredSecret extends SecretLimits {
@@ -52,14 +54,16 @@ export const secretFold: Fold<SecretState, SecretEvent> = {
 };
 
 /**
- * What a sealed value belongs to. It opens with nothing else: whoever can write the log can neither move it to another
- * name or namespace nor widen where it may be used.
+ * The context of an encrypted value, without which it cannot be decrypted. So a person who can write to the log cannot
+ * move the value to another name or namespace, widen its use, or postpone its expiry.
  */
 export function sealingContext(
   secret: Pick<StoredSecret, 'namespace' | 'name' | 'version'> & SecretLimits,
 ): string {
-  const { namespace, name, version, allow_hosts, allow_tasks } = secret;
-  return JSON.stringify([namespace, name, version, allow_hosts, allow_tasks]);
+  const { namespace, name, version, allow_hosts, allow_tasks, expires_at } = secret;
+  // Older secrets are encrypted without an expiry.
+  const expiry = expires_at === null ? [] : [expires_at];
+  return JSON.stringify([namespace, name, version, allow_hosts, allow_tasks, ...expiry]);
 }
 
 /** @param seal encrypts the value for a context */
@@ -69,7 +73,7 @@ export function setSecret(
   seal: (context: string) => SealedValue,
 ): readonly SecretEvent[] {
   const version = state.version + 1;
-  const { namespace, name, allow_hosts, allow_tasks } = given;
+  const { namespace, name, allow_hosts, allow_tasks, expires_at } = given;
   const data = {
     ...namespaceField(namespace),
     name,
@@ -77,6 +81,7 @@ export function setSecret(
     sealed: seal(sealingContext({ ...given, version })),
     allow_hosts: [...allow_hosts],
     allow_tasks: allow_tasks === null ? null : [...allow_tasks],
+    expires_at,
   };
   return [{ type: 'SecretSet', data }];
 }
@@ -85,7 +90,7 @@ export function deleteSecret(state: SecretState): readonly SecretEvent[] {
   return state.status === 'set' ? [{ type: 'SecretDeleted', data: {} }] : [];
 }
 
-/** @param reseal gives the value with its data key under the present key; null: it is already */
+/** @param reseal encrypts the data key again with the present key; returns null if that key already encrypts it */
 export function resealSecret(
   state: SecretState,
   reseal: (sealed: SealedValue, context: string) => SealedValue | null,

@@ -12,11 +12,14 @@ import type { Timetable } from './task-schedule.ts';
 export interface BacklogHead {
   readonly span: BacklogSpan;
   readonly later: readonly BacklogSpan[];
-  /** Of the first span's rule. */
+  /** The timetable of the first span's rule. */
   readonly timetable: Timetable;
 }
 
-/** The span to decide next: the first one of the first span's rule that still holds a fire; where none does, the first. */
+/**
+ * The span to decide next: the first span with the first span's rule that still contains a fire. If there is none, the
+ * first span.
+ */
 export function headOf(schedule: ScheduleState, timetable: Timetable): BacklogHead {
   const spans = schedule.owed;
   const [first] = spans;
@@ -33,13 +36,13 @@ export function headOf(schedule: ScheduleState, timetable: Timetable): BacklogHe
   return { span: first, later: spans.slice(1), timetable };
 }
 
-/** What the event that completes a span rests on, and the fire that follows it. */
+/** The task revision on which the event that completes a span rests, and the fire that follows. */
 export interface Completion {
   readonly task_revision: number;
   readonly next_fire_at: string | null;
 }
 
-/** The completion of a span. It also settles the spans after it in which the rule has no fire. */
+/** The completion of a span. It also settles the following spans in which the rule has no fire. */
 export function completionOf(schedule: ScheduleState, head: BacklogHead): Completion {
   let revision = head.span.until;
   for (const span of head.later) {
@@ -69,7 +72,7 @@ export interface LaterMissed {
   readonly due: Instant;
 }
 
-/** The missed fires after a span: of the rest of the backlog, and by the rule in force. */
+/** The missed fires after a span: those of the other spans of the backlog, and those by the rule in force. */
 export function laterMissed(
   schedule: ScheduleState,
   head: BacklogHead,
@@ -86,7 +89,10 @@ export function laterMissed(
   return [...missed, { definition: schedule.definition, due: fromIso(runAt) }];
 }
 
-/** The first fire of a later span; null where it has none. A span of another rule counts from its beginning. */
+/**
+ * The first fire of a later span; null if it has none. In a span of another rule, the search starts at the beginning of
+ * that span.
+ */
 function firstFireIn(span: BacklogSpan, head: BacklogHead): Instant | null {
   const from = fromIso(span.from);
   if (!isSameRule(span, head.span)) return from;

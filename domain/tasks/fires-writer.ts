@@ -11,10 +11,10 @@ import { startWithJitter } from './jitter.ts';
 import type { ScheduleState } from './schedule-state.ts';
 import type { Timetable } from './task-schedule.ts';
 
-/** Runs that one decision requests at most; the next decision takes the rest. */
+/** The most runs that one decision requests. The next decision takes the others. */
 export const MAX_RUNS_PER_DECISION = 100;
 
-/** What becomes of a span of fires. */
+/** The verdict on a span of fires. */
 export type SpanVerdict =
   /** Every fire from `first` to `upTo` runs, the oldest first, as far as one decision may request runs. */
   | { readonly outcome: 'run'; readonly first: Instant; readonly upTo: Instant }
@@ -28,7 +28,7 @@ export type SpanVerdict =
       readonly exceptNewest: number;
     };
 
-/** What is appended to `fires-<task>` with one append, and the runs to request after it. */
+/** The events of one append to `fires-<task>`, and the runs to request after it. */
 export interface FiresDecision {
   readonly events: readonly FiresEvent[];
   readonly runs: readonly ScheduledRun[];
@@ -42,29 +42,29 @@ interface Draft {
   readonly data: object;
   readonly first: Instant;
   readonly last: Instant;
-  /** The fire after it, where that was looked up already. */
+  /** The fire after it, if that was already looked up. */
   next?: Instant | null;
   readonly fire_count: number;
-  /** `max_runs` is spent with it. */
+  /** Whether this event uses up `max_runs`. */
   readonly exhausted: boolean;
 }
 
 /** Turns the verdicts of one decision into events and runs. */
 export class FiresWriter {
   readonly timetable: Timetable;
-  /** Everything up to here is decided, by earlier decisions or by this one. */
+  /** All fires up to here are decided, by earlier decisions or by this one. */
   decidedUpTo: Instant;
   readonly #taskId: string;
-  readonly #rhythm: ScheduleState;
+  readonly #schedule: ScheduleState;
   readonly #taskRevision: number;
   readonly #drafts: Draft[] = [];
   readonly #runs: ScheduledRun[] = [];
   #fireCount: number;
 
-  /** @param taskRevision what the events rest on */
+  /** @param taskRevision the revision of the task on which the events rest */
   constructor(taskId: string, schedule: ScheduleState, timetable: Timetable, taskRevision: number) {
     this.#taskId = taskId;
-    this.#rhythm = schedule;
+    this.#schedule = schedule;
     this.timetable = timetable;
     this.#taskRevision = taskRevision;
     this.#fireCount = schedule.fires?.fire_count ?? 0;
@@ -72,13 +72,13 @@ export class FiresWriter {
     this.decidedUpTo = decided === null ? Number.NEGATIVE_INFINITY : fromIso(decided);
   }
 
-  /** Whether `max_runs` is spent: no more fires may be requested. */
+  /** Whether `max_runs` is used up, so that no more fires may be requested. */
   get exhausted(): boolean {
-    const { max_runs } = this.#rhythm.definition;
+    const { max_runs } = this.#schedule.definition;
     return max_runs !== null && this.#fireCount >= max_runs;
   }
 
-  /** Writes verdicts in the order of their fires. What follows the last permitted run is left for the next decision. */
+  /** Writes verdicts in the order of their fires. Fires after the last permitted run are left for the next decision. */
   write(verdicts: readonly SpanVerdict[]): this {
     for (const verdict of verdicts) {
       if (verdict.outcome === 'skip' && verdict.reason === 'bounds') {
@@ -91,7 +91,7 @@ export class FiresWriter {
     return this;
   }
 
-  /** Records only what the next fire is. */
+  /** Records only the next fire. */
   correct(next_fire_at: string | null, task_revision = this.#taskRevision): FiresDecision {
     const next = this.exhausted ? null : next_fire_at;
     const fire_count = this.#fireCount;
@@ -99,7 +99,7 @@ export class FiresWriter {
     return { events: [{ type: 'NextFireCorrected', data }], runs: [] };
   }
 
-  /** @param completion what the last event says where it completes a span of the backlog */
+  /** @param completion the fields of the last event if it completes a span of the backlog */
   result(completion?: Completion): FiresDecision {
     const events = this.#drafts.map((draft, index) => {
       const { type, data, fire_count } = draft;
@@ -157,9 +157,9 @@ export class FiresWriter {
     const runId = scheduledRunId(this.#taskId, scheduled_for);
     const data = { nominal: scheduled_for, run_id: runId };
     const draft = this.#draft('Fired', data, nominal, nominal);
-    const { definition, task_revision: revision } = this.#rhythm;
+    const { definition, task_revision: revision } = this.#schedule;
     const run_at = toIso(startWithJitter(this.#taskId, definition, runAt, this.timetable));
-    const namespace = namespaceOf(this.#rhythm);
+    const namespace = namespaceOf(this.#schedule);
     const task = { id: this.#taskId, revision, definition, namespace };
     const request = runRequestOf(task, { trigger: 'schedule', scheduled_for, run_at });
     this.#runs.push({ runId, request });

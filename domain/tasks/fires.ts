@@ -29,8 +29,8 @@ import type { Timetable } from './task-schedule.ts';
 export type { FiresDecision, ScheduledRun } from './fires-writer.ts';
 
 /**
- * How many of a span's newest fires run, by what kept the span from running in time and by the policy. All others are
- * skipped with that reason. Fires within their grace are no such span: each of them runs.
+ * How many of a span's newest fires run, by the reason for their lateness and by the policy. All others are skipped
+ * with that reason. Fires within their grace do not form such a span, because each of them runs.
  */
 const NEWEST_TO_RUN: Readonly<Record<SpanSkipReason, Readonly<Record<MisfirePolicy, number>>>> = {
   missed: { skip: 0, latest: 1, all: MAX_RUNS_PER_DECISION },
@@ -39,7 +39,7 @@ const NEWEST_TO_RUN: Readonly<Record<SpanSkipReason, Readonly<Record<MisfirePoli
   bounds: { skip: 0, latest: 0, all: 0 },
 };
 
-/** @param newerRuns a newer fire, of a later span, runs: under `latest` none of this span does */
+/** @param newerRuns whether a newer fire, of a later span, runs. Under `latest`, no fire of this span then runs */
 function verdictOn(
   span: FireCount,
   reason: SpanSkipReason,
@@ -56,21 +56,21 @@ const RULE_SETTLES_AFTER = 60_000;
 
 /**
  * How far another tz database, or another way of counting, may have moved a fire. Governments move clocks by at most
- * three hours. A rule whose days changed has another fire a day later, 23 hours across a clock change: that is not the
- * one that ran. Milliseconds.
+ * three hours. A rule whose days changed has another fire a day later, or 23 hours later across a clock change. That
+ * fire is not the one that ran. Milliseconds.
  */
 const MAX_MOVE = 12 * HOUR;
 
 const NOTHING: FiresDecision = { events: [], runs: [] };
 
 /**
- * Decides every fire of a task that is due now: which ones run, and why the others don't. Each event says up to which
- * nominal time everything is decided, so that the next decision needs only the last event. Two concurrent decisions
- * race for the stream's next revision, and one wins.
+ * Decides every fire of a task that is due now: which fires run, and why the others do not. Each event contains the
+ * nominal time up to which all fires are decided, so that the next decision needs only the last event. Two concurrent
+ * decisions race for the stream's next revision, and one wins.
  *
  * A fire up to `misfire_grace_seconds` late runs, and so does one less than a second late. For later ones the misfire
  * policy decides: `skip` skips all, `latest` runs the newest unless one within its grace runs, `all` runs the newest
- * 100. The newest is that of all rules that the task had meanwhile.
+ * 100. The newest fire is determined over all rules that the task has had since.
  *
  * @param timetable of {@link ruleInForce}
  * @param now never earlier than the times of the task's own events
@@ -89,7 +89,8 @@ export function decideFires(
   const runAt = nextRunOf(schedule);
   if (next === null || runAt === null || fromIso(runAt) > now) return NOTHING;
   const writer = new FiresWriter(taskId, schedule, timetable, schedule.task_revision);
-  // The rule as it reads now counts: another tz database may have moved the fire since the event was written.
+  // The present result of the rule counts, because another tz database may have moved the fire
+  // since the event was written.
   const due = dueFire(schedule, fromIso(next), writer);
   if (due === null || due > now) return writer.correct(due === null ? null : toIso(due));
   const { definition } = schedule;
@@ -108,14 +109,15 @@ export function decideFires(
 function dueFire({ set }: ScheduleState, next: Instant, writer: FiresWriter): Instant | null {
   const { timetable, decidedUpTo } = writer;
   const due = timetable.next(Math.max(next - 1, decidedUpTo))?.at ?? null;
-  // It has moved, perhaps from a time before this one.
+  // The fire has moved, perhaps from a time before this one.
   const isMoved = due !== next && next > decidedUpTo;
   return isMoved ? followingFire(decidedUpTo, fromIso(set.at), timetable) : due;
 }
 
 /**
- * Corrects the recorded next fire of a task of which nothing is due, where the rule now says otherwise: another tz
- * database may have moved it. Leaves alone a snoozed fire, which keeps its time, and a task whose `max_runs` is spent.
+ * Corrects the recorded next fire of a task without a due fire, if the rule now gives another one. For example, another
+ * tz database may have moved it. Does not change a snoozed fire, which keeps its time, or a task whose `max_runs` is
+ * used up.
  */
 export function correctNextFire(
   taskId: string,
@@ -134,8 +136,8 @@ export function correctNextFire(
 }
 
 /**
- * The first undecided fire. Where the rule no longer has the time decided last, that fire was moved after it ran. If a
- * fire of the rule is near, the nearest is that same fire, and does not run again.
+ * The first undecided fire. If the rule no longer has the time that was decided last, that fire was moved after it ran.
+ * If the rule has fires near that time, the nearest one is the moved fire, and does not run again.
  */
 function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): Instant | null {
   const next = timetable.next(Math.max(decided, setAt))?.at ?? null;
@@ -147,8 +149,8 @@ function followingFire(decided: Instant, setAt: Instant, timetable: Timetable): 
 }
 
 /**
- * Decides the first span of the backlog: what was due before or during a pause, or by the rule before a change. Later
- * fires are not touched. The timetable is that of the first span. Events within a span rest on the task as it was
+ * Decides the first span of the backlog: fires that were due before or during a pause, or by the rule before a change.
+ * Later fires stay undecided. The timetable is that of the first span. Events within a span rest on the task as it was
  * before the span's end; the event that completes it rests on the present task.
  */
 function decideBacklog(
@@ -180,30 +182,30 @@ function decideBacklog(
       ? verdictsOnDue(stretch, circumstances)
       : [verdictOnSnoozedFire(stretch, fromIso(pending.run_at), circumstances)],
   );
-  // The rest of very many fires, or what came due after a hold, is decided next.
+  // The rest of very many fires, or the fires that came due after a hold, are decided next.
   const isPartial = !writer.exhausted && writer.decidedUpTo < (span.last ?? to);
   return writer.result(isPartial ? undefined : completion);
 }
 
-/** What becomes of fires that a pause held back, or that came due while an earlier one was snoozed. */
+/** The verdict on fires that a pause held back, or that came due while an earlier fire was snoozed. */
 function verdictOnHeld(head: BacklogHead, span: FireCount): SpanVerdict {
   const { reason, policy } = head.span;
   return verdictOn(span, reason, policy ?? 'skip', policy === 'latest' && runsLaterHeld(head));
 }
 
-/** Fires beyond `max_runs`: it is spent, or was lowered to less than what had run. */
+/** Fires beyond `max_runs`, which is used up, or was lowered below the number of runs so far. */
 function beyondMaxRuns(timetable: Timetable, due: Instant, upTo: Instant): readonly SpanVerdict[] {
   return [verdictOn(timetable.countBetween(due - 1, upTo), 'bounds', 'skip')];
 }
 
-/** What all verdicts of a decision depend on. */
+/** The data on which all verdicts of a decision depend. */
 interface Circumstances {
   readonly timetable: Timetable;
   readonly now: Instant;
   readonly missed: MissedOrder | null;
 }
 
-/** Fires that are due by one rule, from the first to an end, and what was missed after them. */
+/** A stretch: fires that are due by one rule, from the first to an end, and the fires missed after them. */
 interface Stretch {
   readonly definition: FiringDefinition;
   readonly due: Instant;
@@ -211,7 +213,7 @@ interface Stretch {
   readonly later: readonly LaterMissed[];
 }
 
-/** The snoozed fire runs under its nominal time; what came due meanwhile does not run. */
+/** The snoozed fire runs under its nominal time. Fires that came due in the meantime do not run. */
 function verdictsOnSnoozed(
   definition: FiringDefinition,
   nominal: Instant,
@@ -227,7 +229,7 @@ function verdictsOnSnoozed(
   ];
 }
 
-/** What becomes of the one snoozed fire of a stretch: its lateness counts from when it was to run. */
+/** The verdict on the snoozed fire of a stretch. Its lateness counts from the time at which it was to run. */
 function verdictOnSnoozedFire(
   { definition, due, later }: Stretch,
   runAt: Instant,
@@ -242,7 +244,7 @@ function verdictOnSnoozedFire(
     : { outcome: 'run_late', nominal: due, runAt };
 }
 
-/** What becomes of the due fires of a stretch: those beyond their grace first, then those within it. */
+/** The verdicts on the due fires of a stretch: first on those beyond their grace, then on those within it. */
 function verdictsOnDue(
   { definition, due, end, later }: Stretch,
   circumstances: Circumstances,
@@ -262,7 +264,7 @@ function verdictsOnDue(
   return hasInTime ? [verdict, { outcome: 'run', first, upTo }] : [verdict];
 }
 
-/** The policy for late fires, and up to which nominal time fires are late. */
+/** The policy for late fires, and the nominal time up to which fires are late. */
 interface Misfire extends MissedOrder {
   /** The release of a hold set the policy. */
   readonly isOrdered: boolean;
@@ -273,13 +275,14 @@ function misfireOf(
   due: Instant,
   { now, missed }: Circumstances,
 ): Misfire {
-  // The release of a hold decides all that the hold kept back, however late it is.
+  // The policy of a hold's release applies to all fires that the hold kept back, regardless of
+  // their lateness.
   if (missed !== null && due <= missed.upTo) return { ...missed, isOrdered: true };
   const upTo = lateUpTo(definition, now);
   return { policy: definition.misfire_policy, upTo, isOrdered: false };
 }
 
-/** Whether a fire missed after a stretch runs. @param misfire of the stretch */
+/** Whether a fire that was missed after a stretch runs. @param misfire the policy of the stretch */
 function runsLater(
   later: readonly LaterMissed[],
   misfire: Misfire,
@@ -289,7 +292,7 @@ function runsLater(
     const { policy, upTo, isOrdered } = misfireOf(definition, due, circumstances);
     // Fires after a hold are decided separately.
     if (misfire.isOrdered) return isOrdered;
-    // Whether a later fire of a `skip` rule is within its grace is not known here.
+    // It is not known here whether a later fire of a `skip` rule is within its grace.
     return policy !== 'skip' || due > upTo;
   });
 }

@@ -1,7 +1,10 @@
 import type { Instant } from '../clock.ts';
 import type { TaskDefinition } from './task-definition.ts';
 
-/** A fire that is less late than this is in time, whatever the grace: none is decided exactly on time. Milliseconds. */
+/**
+ * A fire that is less late than this is in time for any grace, because no fire is decided exactly on time.
+ * Milliseconds.
+ */
 const ALWAYS_IN_TIME = 1000;
 
 type GraceSetting = Pick<TaskDefinition, 'misfire_grace_seconds'>;

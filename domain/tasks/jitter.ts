@@ -4,7 +4,7 @@ import { LAST_INSTANT } from '../schedule/civil.ts';
 import type { TaskDefinition } from './task-definition.ts';
 import type { Timetable } from './task-schedule.ts';
 
-/** When the run of a fire starts: at the fire, or later by the task's jitter. */
+/** The start of a fire's run: at the fire, or later by the task's jitter. */
 export function startWithJitter(
   taskId: string,
   { jitter_seconds }: Pick<TaskDefinition, 'jitter_seconds'>,
@@ -18,14 +18,17 @@ export function startWithJitter(
 
 /**
  * The upper bound (exclusive) of a run's delay, in milliseconds. Runs start before the next fire is due, so they start
- * in the order of their fires and don't pile up.
- * @param next the fire after it; null for none
+ * in the order of their fires and do not accumulate.
+ * @param next the next fire; null for none
  */
 export function maxJitter(seconds: number, fire: Instant, next: Instant | null): number {
   return Math.min(seconds * 1000, (next ?? LAST_INSTANT + 1) - fire);
 }
 
-/** A task's share of the longest jitter: the same for all its fires, spread evenly over tasks. Milliseconds. */
+/**
+ * A task's share of the longest jitter. It is the same for all fires of a task, and is spread evenly over tasks.
+ * Milliseconds.
+ */
 export function jitterOf(taskId: string, longest: number): number {
   if (longest <= 0) return 0;
   const share = Number.parseInt(nameBasedId('jitter', taskId).slice(0, 8), 16) / 0x1_0000_0000;

@@ -13,7 +13,7 @@ export interface PreviewedFire {
   readonly at: string;
   /** Wall-clock time in the rule's zone, with its offset. */
   readonly local: string;
-  /** What a clock change did to it; null when none did. */
+  /** The effect of a clock change on it; null if there was none. */
   readonly note: string | null;
 }
 
@@ -25,7 +25,10 @@ export interface Budget {
   readonly after: Instant;
 }
 
-/** Yields the fires strictly after an instant. The caller can yield to the event loop in between: one fire can take ms. */
+/**
+ * Yields the fires strictly after an instant. The caller can yield to the event loop in between, because one fire can
+ * take milliseconds.
+ */
 export function* previewFires(
   schedule: Schedule,
   from: Instant,
@@ -49,13 +52,13 @@ export function wholeBudget(max_runs: number | null): Budget {
   return { fires: max_runs, after: Number.NEGATIVE_INFINITY };
 }
 
-/** What is left of a task's `max_runs`. @param last the last event of `fires-<id>`; null before the first */
+/** The remaining runs of a task's `max_runs`. @param last the last event of `fires-<id>`; null before the first */
 export function budgetOf(
   { definition }: LiveTask,
   last: (FiresEvent & Pick<EventPlace, 'metadata'>) | null,
 ): Budget {
   const { max_runs } = definition;
-  // A correction is written when nothing is due: everything before it is decided.
+  // A correction is written only when no fire is due, so all fires before it are decided.
   const decided = last === null ? null : (decidedUpTo(last) ?? last.metadata.occurredAt);
   return {
     fires: max_runs === null ? null : Math.max(0, max_runs - (last?.data.fire_count ?? 0)),
@@ -63,7 +66,7 @@ export function budgetOf(
   };
 }
 
-/** What keeps a task from firing as its schedule says. @param last as in {@link budgetOf} */
+/** The reason why a task does not fire according to its schedule. @param last as in {@link budgetOf} */
 export function taskWarnings(task: LiveTask, last: FiresEvent | null): string[] {
   const { status, definition, next_run_at, next_fire_at } = task;
   if (status === 'canceled') return ['the task is canceled and will not fire again'];

@@ -5,9 +5,9 @@ import type { TaskDefinition } from './task-definition.ts';
 import type { MisfirePolicy, TaskStatus } from '../vocabulary.ts';
 
 /**
- * The schedule state of a task: all that deciding its fires needs, folded from `task-<id>` and `fires-<id>` together.
- * Events of the two streams may arrive in either order as far as they don't depend on each other. An event of `fires-`
- * names the task revision that it rests on, by which {@link nextFireOf} knows which stream spoke last.
+ * The schedule state of a task: the data for deciding its fires, folded from `task-<id>` and `fires-<id>` together.
+ * Events of the two streams may arrive in either order if they do not depend on each other. An event of `fires-` names
+ * the task revision on which it rests. So {@link nextFireOf} can tell which stream has the latest next fire.
  */
 export interface ScheduleState {
   /** Left out in `default`. */
@@ -15,7 +15,7 @@ export interface ScheduleState {
   readonly status: TaskStatus;
   readonly definition: FiringDefinition;
   readonly anchor: string;
-  /** Of the last event of `task-`. */
+  /** The revision of the last event of `task-`. */
   readonly task_revision: number;
   /** The last event of `task-` that set the next fire. */
   readonly set: {
@@ -32,7 +32,7 @@ export interface ScheduleState {
     readonly next_fire_at: string | null;
     readonly task_revision: number;
     readonly fire_count: number;
-    /** Everything up to this nominal time is decided, whatever the rule was; null for nothing yet. */
+    /** All fires up to this nominal time are decided, by any rule; null if none is decided yet. */
     readonly decided: string | null;
   } | null;
 }
@@ -43,20 +43,22 @@ export interface ScheduleState {
  */
 export interface BacklogSpan {
   readonly reason: 'paused' | 'missed' | 'snoozed';
-  /** Its first fire; after another span of the same rule, the instant at which it begins. */
+  /**
+   * The first fire of the span. For a span after another one of the same rule, the instant at which the span begins.
+   */
   readonly from: string;
   readonly to: string;
-  /** Of a pause: what the resume said; null before it. Missed fires follow the definition's own policy. */
+  /** For a pause: the policy of the resume; null before that. Missed fires follow the policy of the definition. */
   readonly policy: MisfirePolicy | null;
   /** Revision of the task's event that ended it. An event of `fires-` that rests on it has decided the span. */
   readonly until: number;
-  /** When a snoozed fire was to run, where that was before its span ended. */
+  /** The time at which a snoozed fire was to run, if that was before its span ended. */
   readonly run_at?: string;
   readonly definition: FiringDefinition;
   readonly anchor: string;
 }
 
-/** A definition without what deciding fires does not need. */
+/** The parts of a definition that deciding fires needs. */
 export type FiringDefinition = Omit<TaskDefinition, 'payload' | 'title' | 'description' | 'tags'>;
 
 /** The schedule state after an event of either stream; null before the task is created. */
@@ -109,7 +111,7 @@ function evolveTaskPart(state: ScheduleState, event: TaskEvent, at: EventPlace):
       const { changes, rescheduled, anchor, next_fire_at } = event.data;
       const definition = firingDefinition({ ...state.definition, ...changes } as TaskDefinition);
       if (!rescheduled) return { ...changed, definition };
-      // The resume decides what a pause holds back, including fires of the previous rule.
+      // The resume decides the fires that a pause holds back, including those of the previous rule.
       const reason = state.status === 'active' ? 'missed' : 'paused';
       const backlog = backlogAt(state, revision, reason, occurredAt);
       return { ...reset(next_fire_at, null), definition, anchor, owed: backlog };
@@ -146,8 +148,8 @@ function backlogBeforePause(state: ScheduleState, at: EventPlace): readonly Back
 }
 
 /**
- * The backlog when a rule or a pause ends, or a pause begins: the present one, and what has come due since. Fires that
- * came due while an earlier one was snoozed keep that reason.
+ * The backlog when a rule or a pause ends, or a pause starts: the present one, plus fires that have come due since.
+ * Fires that came due while an earlier one was snoozed keep that reason.
  */
 function backlogAt(
   state: ScheduleState,
@@ -176,7 +178,7 @@ function backlogAt(
 /** The next millisecond. */
 const after = (time: string): string => toIso(fromIso(time) + 1);
 
-/** Up to which nominal time an event of `fires-` decides; null for one that decides none. */
+/** The nominal time up to which an event of `fires-` decides; null for an event that decides none. */
 export function decidedUpTo(event: FiresEvent): string | null {
   if (event.type === 'Fired') return event.data.nominal;
   return event.type === 'FiresSkipped' ? event.data.to : null;
@@ -186,9 +188,9 @@ const latest = (a: string | null, b: string | null): string | null =>
   a === null || (b !== null && b > a) ? b : a;
 
 /**
- * Nominal time of the next fire, from the stream that spoke last. A snooze that was decided while its fire was being
- * decided does not bring that fire back. A rule set like that names a fire that is decided: it is due at once, and
- * `decideFires` finds the next one of the new rule.
+ * Nominal time of the next fire, from the stream with the latest information. A snooze that was appended while its fire
+ * was being decided does not restore that fire. A rule that was set during a decision may name a fire that is already
+ * decided. That fire is due at once, and `decideFires` then finds the next fire of the new rule.
  */
 export function nextFireOf({
   set,
@@ -206,7 +208,7 @@ export function nextFireOf({
   return fires.task_revision >= set.revision || isOvertaken ? fires.next_fire_at : set.next_fire_at;
 }
 
-/** When the next fire runs: at its nominal time, or later when it is snoozed. */
+/** When the next fire runs: at its nominal time, or later if it is snoozed. */
 export function nextRunOf(schedule: ScheduleState): string | null {
   const next = nextFireOf(schedule);
   const { next_fire_at, next_run_at } = schedule.set;

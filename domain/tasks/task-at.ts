@@ -3,7 +3,7 @@ import type { TaskEvent } from '../events/catalogue.ts';
 import { streams } from '../streams.ts';
 import { requireTask, taskFold, type LiveTask } from './task.ts';
 
-/** The task as it was at a revision. @throws RefusalError `NOT_FOUND`; EventStoreError all that the log throws */
+/** The task as it was at a revision. @throws RefusalError `NOT_FOUND`; EventStoreError all errors of the log */
 export async function taskAt(
   store: EventStore,
   taskId: string,

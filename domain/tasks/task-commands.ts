@@ -39,10 +39,10 @@ import type { TaskDefinition } from './task-definition.ts';
 import { firstFire, scheduleOf } from './task-schedule.ts';
 import type { MisfirePolicy, PauseCause } from '../vocabulary.ts';
 
-/** Throws a RefusalError where the caller may not change this task. */
+/** Throws a RefusalError if the caller may not change this task. */
 export type MayChange = (task: LiveTask) => void;
 
-/** What every command on an existing task takes. */
+/** The parameters of every command on an existing task. */
 export interface TaskCommand {
   readonly store: EventStore;
   readonly taskId: string;
@@ -54,14 +54,14 @@ export interface TaskCommand {
 
 /**
  * Creates a task.
- * @param options.isNew its id was made for this call: no earlier call can have used it
+ * @param options.isNew whether its id was created for this call, so that no earlier call can have used it
  * @throws RefusalError `INVALID` for an invalid expression, and for one without a future fire
  */
 export function createTaskCommand(options: {
   readonly store: EventStore;
   readonly taskId: string;
   readonly definition: TaskDefinition;
-  /** The owner's. Default: `default`. */
+  /** The owner's namespace. Default: `default`. */
   readonly namespace?: string | undefined;
   readonly context: CommandContext;
   readonly isNew?: boolean;
@@ -72,7 +72,8 @@ export function createTaskCommand(options: {
     store,
     stream: streams.task(taskId),
     fold: taskFold,
-    // In `decide`, which a repetition of the command skips: its one fire may have passed by then.
+    // Checked in `decide`, which a repetition of the command skips, because the only fire may have
+    // passed by then.
     decide: (state) =>
       createTask(
         state,
@@ -106,7 +107,7 @@ export async function updateTaskCommand(
     const rescheduled = scheduleFields.some(
       (field) => changes[field] !== undefined && changes[field] !== task.definition[field],
     );
-    // A canceled task is refused as such, whatever the rule.
+    // A change of a canceled task is always refused with that reason, for any rule.
     if (!rescheduled || task.status === 'canceled') return updateTask(task, changes, null);
     const expressionSet = definition.schedule_expr !== task.definition.schedule_expr;
     const anchor = expressionSet ? anchorAt(context.now) : task.anchor;
@@ -117,7 +118,8 @@ export async function updateTaskCommand(
 }
 
 /**
- * Pauses a task that fails too often, unless it is no longer active or has changed since: the change may be the fix.
+ * Pauses a task that fails too often, unless it is no longer active or has changed since, because the change may be the
+ * fix.
  * @param command.seen revision of the task before its runs were looked at
  */
 export function pauseAfterFailuresCommand(
@@ -180,7 +182,7 @@ export function cancelTaskCommand(command: TaskCommand): Promise<Handled<TaskSta
   return onTask(command, (task) => cancelTask(task));
 }
 
-/** Snoozes the next fire. @throws RefusalError `STATE_CONFLICT` where there is none, or the task is not active */
+/** Snoozes the next fire. @throws RefusalError `STATE_CONFLICT` if there is none, or the task is not active */
 export async function snoozeTaskCommand(
   command: TaskCommand & { readonly delaySeconds: number },
 ): Promise<Handled<TaskState>> {
@@ -189,7 +191,7 @@ export async function snoozeTaskCommand(
   return onTask(command, (task) => snoozeTask(task, delaySeconds, nextFire(task, fires)));
 }
 
-/** When an active task's next fire runs, snooze included; null where there is none. Reads the streams, not a view. */
+/** When an active task's next fire runs, snooze included; null if there is none. Reads the streams, not a view. */
 export async function nextRunAt(
   store: EventStore,
   taskId: string,
@@ -201,8 +203,8 @@ export async function nextRunAt(
 }
 
 /**
- * The first nominal time that an active task has still to decide: of its backlog, or else its next fire. Null where
- * there is none.
+ * The first undecided nominal time of an active task: in its backlog or, without one, its next fire. null if there is
+ * none.
  */
 export async function firstUndecidedFire(
   store: EventStore,
@@ -215,7 +217,7 @@ export async function firstUndecidedFire(
     at: EventPlace,
   ): ScheduleState | null => {
     const schedule = evolveScheduleState(before, event, at);
-    // After the task event that it rests on, and before later ones that extend the backlog.
+    // Folded after the task event on which it rests, and before later ones that extend the backlog.
     return at.revision === last?.data.task_revision
       ? evolveScheduleState(schedule, last, last)
       : schedule;
@@ -257,11 +259,11 @@ export function nextFire(task: LiveTask, last: FiresEvent | null): string | null
   });
 }
 
-/** What became of a command to run a task now. */
+/** The result of a command to run a task now. */
 export interface ManualRun {
   /** The new run, or the earlier one that it duplicates. */
   readonly runId: string;
-  /** Of what was appended; null where the same command had appended it before. */
+  /** The position of the appended events; null if the same command had appended them before. */
   readonly result: AppendResult | null;
   /** The task's dedupe key was in use: `runId` is the earlier run. */
   readonly deduplicated: boolean;
@@ -270,12 +272,12 @@ export interface ManualRun {
 }
 
 /**
- * Requests one run outside the schedule, as the task's dedupe key and overlap policy allow. The same command requests
- * the same run, and gets the same answer.
+ * Requests one run outside the schedule, as the task's dedupe key and overlap policy allow. A repetition of the command
+ * requests the same run, and gets the same result.
  * @param task the run is pinned to its revision
  * @param given.params replace the task's defaults; already checked by its rules. Default: none
  * @param given.parent the step that waits for its end. Default: none
- * @throws RefusalError `STATE_CONFLICT` for a canceled task, and where the request took so long that it was voided
+ * @throws RefusalError `STATE_CONFLICT` for a canceled task, and if the request took so long that it was voided
  */
 export async function requestManualRun(
   store: EventStore,
@@ -308,8 +310,8 @@ export async function requestManualRun(
 
 /**
  * Cancels a run that no worker has, or requests the cancellation of a running one.
- * @returns position of the event; null when it was canceled, or its cancellation requested, before
- * @throws RefusalError `STATE_CONFLICT` when it has ended otherwise
+ * @returns position of the event; null if the run was canceled, or its cancellation requested, before
+ * @throws RefusalError `STATE_CONFLICT` if the run has ended otherwise
  */
 export async function cancelRunCommand(
   store: EventStore,

@@ -25,7 +25,7 @@ export const taskFields = {
   /** An IANA name, or `UTC`. */
   timezone: Type.String({ minLength: 1, maxLength: 100 }),
   payload: AnyObject,
-  /** JSON Schema of a run's params; null: any object. Tasks of before it existed lack it. */
+  /** JSON Schema of a run's params; null: any object. Tasks of older releases lack it. */
   params_schema: Type.Optional(Nullable(AnyObject)),
   created_by: Type.String(),
   /** 1 is the most urgent. */
@@ -38,16 +38,16 @@ export const taskFields = {
   concurrency_limit: Type.Integer({ minimum: 1, maximum: 10_000 }),
   overlap_policy: OneOf(overlapPolicies),
   misfire_policy: OneOf(misfirePolicies),
-  /** A fire up to this late still runs; one less than a second late always does. */
+  /** A fire that is at most this late still runs. A fire that is less than a second late always runs. */
   misfire_grace_seconds: Type.Integer({ minimum: 0, maximum: 31_536_000 }),
   /** The delay d of the backoff formulas. */
   retry_delay_seconds: Type.Number({ minimum: 0, maximum: 86_400 }),
   retry_max_delay_seconds: Type.Number({ minimum: 0, maximum: 604_800 }),
-  /** From the first start, backoff included. */
+  /** The limit from the first start, backoff included. */
   timeout_seconds: Nullable(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
   starts_at: instant,
   ends_at: instant,
-  /** Counts scheduled fires that were decided to run, even where the run is then skipped (duplicate, overlap). */
+  /** Counts scheduled fires that were decided to run, even if the run is then skipped (duplicate, overlap). */
   max_runs: Nullable(Type.Integer({ minimum: 1 })),
   jitter_seconds: Type.Integer({ minimum: 0, maximum: 86_400 }),
   pause_after_failures: Nullable(Type.Integer({ minimum: 1, maximum: 1000 })),
@@ -85,11 +85,14 @@ export const taskDefaults = {
   tags: [] as string[],
 } as const;
 
-/** A task as a client defines it: everything that has a default may be left out. */
+/** A task as a client defines it. All fields with a default may be left out. */
 export type GivenDefinition = Partial<TaskDefinition> &
   Pick<TaskDefinition, 'title' | 'description' | 'schedule_kind' | 'payload' | 'created_by'>;
 
-/** Fills in the defaults. Written out: a spread of so many fields makes an object that is slow everywhere afterwards. */
+/**
+ * Fills in the defaults. Written without a spread, because a spread of so many fields creates an object that is slow in
+ * all later uses.
+ */
 export function withDefaults(given: GivenDefinition): TaskDefinition {
   return {
     title: given.title,

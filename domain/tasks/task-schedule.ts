@@ -3,16 +3,16 @@ import { invalidInput } from '../errors.ts';
 import { compileSchedule, ScheduleError, type Schedule } from '../schedule/schedule.ts';
 import type { TaskDefinition } from './task-definition.ts';
 
-/** The fields of a task that say when it fires. */
+/** The fields of a task that determine when it fires. */
 export type ScheduleRule = Pick<
   TaskDefinition,
   'schedule_kind' | 'schedule_expr' | 'timezone' | 'starts_at' | 'ends_at'
 >;
 
-/** What deciding fires asks of a compiled schedule. */
+/** The part of a compiled schedule that deciding fires needs. */
 export type Timetable = Pick<Schedule, 'next' | 'previous' | 'countBetween'>;
 
-/** Whether a rule repeats in a time zone other than UTC: another tz database may then give other fires. */
+/** Whether a rule repeats in a time zone other than UTC, so that another tz database may give other fires. */
 export function dependsOnTzDatabase({
   schedule_kind: kind,
   schedule_expr: expr,
@@ -24,7 +24,7 @@ export function dependsOnTzDatabase({
 
 /**
  * Compiles a task's schedule.
- * @param anchor when the rule was set: what it counts from where it says nothing else
+ * @param anchor when the rule was set. The rule counts from that time unless it names another start
  * @throws ScheduleError naming the field that is invalid
  */
 export function compileRule(rule: ScheduleRule, anchor: string): Schedule {
@@ -62,7 +62,7 @@ export function firstFire(rule: ScheduleRule, anchor: string, now: Instant): str
   throw invalidInput([{ field: 'schedule_expr', issue }]);
 }
 
-/** What keeps a rule from firing that the rule itself does not show; empty where nothing does. */
+/** The reason why a rule does not fire, if the rule itself does not show it; empty if there is none. */
 function whyNone(rule: ScheduleRule, anchor: string, now: Instant): string {
   if (rule.ends_at !== null) {
     const unbounded = scheduleOf({ ...rule, ends_at: null }, anchor).next(now);

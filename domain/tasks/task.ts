@@ -8,19 +8,19 @@ import type { TaskDefinition } from './task-definition.ts';
 import type { MisfirePolicy, PauseCause, PauseReason, TaskStatus } from '../vocabulary.ts';
 
 /**
- * A task: a pipeline and when it is due.
+ * A task: a pipeline and its schedule.
  *
  *   none ──TaskCreated──► active ◄──TaskPaused / TaskResumed──► paused
  *                           └──────────── TaskCanceled ────────────┴──► canceled (final)
  */
 export type TaskState = { readonly status: 'none' } | LiveTask;
 
-/** Who did something to a task, when, and why. */
+/** The agent that changed a task, with the time and the reason. */
 export interface Act {
   readonly at: string;
   /** The agent's id, or `service`. */
   readonly by: string;
-  /** In the actor's words; null for none. */
+  /** The reason in the actor's words; null for none. */
   readonly reason: string | null;
 }
 
@@ -29,7 +29,7 @@ export interface Snooze extends Act {
   readonly until: string;
 }
 
-/** Of the metadata of the event that records it. */
+/** Taken from the metadata of the event that records it. */
 export function actOf({ occurredAt: at, actor: by, reason }: EventPlace['metadata']): Act {
   return { at, by, reason: reason ?? null };
 }
@@ -41,16 +41,16 @@ export interface LiveTask {
   readonly pause_reason: PauseReason | null;
   /** Null unless the task is paused. */
   readonly paused: Act | null;
-  /** The last snooze, while nothing in this stream has ended it; its fire may have run. */
+  /** The last snooze, until an event of this stream ends it. Its fire may have run already. */
   readonly snoozed: Snooze | null;
   readonly definition: TaskDefinition;
-  /** When the rule was set: what it counts from without DTSTART. */
+  /** When the rule was set. Without DTSTART, the rule counts from this time. */
   readonly anchor: string;
-  /** By the last event of this stream; `fires-<id>` knows later fires. */
+  /** The next fire by the last event of this stream; `fires-<id>` has later fires. */
   readonly next_fire_at: string | null;
-  /** When the next fire runs, if it is snoozed; else null. */
+  /** When the next fire runs if it is snoozed; null otherwise. */
   readonly next_run_at: string | null;
-  /** Of the last event that set `next_fire_at`. */
+  /** The revision of the last event that set `next_fire_at`. */
   readonly schedule_revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -138,7 +138,7 @@ export function pauseReasonOf(paused: {
   return paused.cause ?? (paused.by_failures ? 'failures' : 'request');
 }
 
-/** What a rule that was just set comes to: its anchor, cut to the second, and its next fire. */
+/** The result of setting a rule: its anchor, cut to the second, and its next fire. */
 export interface NewSchedule {
   readonly anchor: string;
   readonly next_fire_at: string | null;
@@ -159,7 +159,7 @@ export function createTask(
   return [{ type: 'TaskCreated', data: { definition, ...schedule, ...namespaceField(namespace) } }];
 }
 
-/** Changes the given fields that differ; no event when none does. @param schedule null: the schedule stays */
+/** Changes the given fields that differ. No event if none differs. @param schedule null: the schedule stays */
 export function updateTask(
   state: TaskState,
   changes: Partial<TaskDefinition>,
@@ -178,7 +178,7 @@ export function updateTask(
   return [{ type: 'TaskUpdated', data }];
 }
 
-/** Pauses a task; no event when it is paused already. */
+/** Pauses a task. No event if it is already paused. */
 export function pauseTask(state: TaskState, byFailures = false): readonly TaskEvent[] {
   const task = requireTask(state);
   if (task.status === 'canceled') throw canceledTask('paused');
@@ -186,13 +186,16 @@ export function pauseTask(state: TaskState, byFailures = false): readonly TaskEv
   return [{ type: 'TaskPaused', data: { by_failures: byFailures } }];
 }
 
-/** Pauses a task whose agent may no longer have it; no event unless it is active. */
+/** Pauses a task whose agent may no longer have it. No event unless it is active. */
 export function pauseForCause(state: TaskState, cause: PauseCause): readonly TaskEvent[] {
   if (requireTask(state).status !== 'active') return [];
   return [{ type: 'TaskPaused', data: { by_failures: false, cause } }];
 }
 
-/** Resumes a task; no event when it is active. @param nextFireAt the next fire after now, or one snoozed beyond it */
+/**
+ * Resumes a task. No event if it is active.
+ * @param nextFireAt the next fire after now, or a fire that is snoozed beyond now
+ */
 export function resumeTask(
   state: TaskState,
   missed: MisfirePolicy,
@@ -204,7 +207,7 @@ export function resumeTask(
   return [{ type: 'TaskResumed', data: { missed, next_fire_at: nextFireAt } }];
 }
 
-/** Cancels a task permanently; no event when it is canceled already. */
+/** Cancels a task permanently. No event if it is already canceled. */
 export function cancelTask(state: TaskState): readonly TaskEvent[] {
   const task = requireTask(state);
   return task.status === 'canceled' ? [] : [{ type: 'TaskCanceled', data: {} }];

@@ -8,7 +8,7 @@ import { DEFAULT_NAMESPACE, namespaceField } from '../namespaces/namespace.ts';
 import { streams } from '../streams.ts';
 import { MAX_TRIGGERED, streamIdOf } from './topic.ts';
 
-/** What the publisher of an event gets back. */
+/** The result that the publisher of an event receives. */
 export interface Published {
   readonly event_id: string;
   readonly stream_id: string;
@@ -43,7 +43,7 @@ export async function publishEvent(
   const stream = streams.topic(namespace, topic);
   const events = toNewEvents(stream, [{ type: 'EventPublished', data }], context);
   const { revision, position, duplicate } = await store.append(stream, events, 'any');
-  // For a repeated command, the event that it published first counts, with its time and tasks.
+  // For a repeated command, the event of the first publication counts, with its time and tasks.
   const [known] = duplicate ? await store.readStream(stream, { from: revision, limit: 1 }) : [];
   const published = known?.type === 'EventPublished' ? known.data : data;
   return {

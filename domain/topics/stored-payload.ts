@@ -9,21 +9,21 @@ import { jsonBytes } from '../pipeline/json-size.ts';
 import { streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
 
-/** A larger payload, in bytes of JSON, is stored once for all runs of its event. */
+/** A payload larger than this, in bytes of JSON, is stored once for all runs of its event. */
 export const MAX_COPIED_BYTES = 1024;
 
-/** Run streams that are looked at together. */
+/** How many run streams are read together. */
 const BATCH = 25;
 
 type Published = DataOf<'EventPublished'>;
 
-/** A published event as the runs that it triggers see it. */
+/** A published event in the form that its triggered runs see. */
 export function triggeringEventOf(published: Published): TriggeringEvent {
   const { event_id: id, topic, payload, source_agent_id, published_at } = published;
   return { id, topic, payload, source_agent_id, published_at };
 }
 
-/** The event of a run with its payload, in the order of its fields. */
+/** The event of a run with its payload, whose fields keep their order. */
 export function withPayload(event: RequestedEvent, payload: JsonObject): TriggeringEvent {
   const { id, topic, source_agent_id, published_at } = event;
   return { id, topic, payload, source_agent_id, published_at };
@@ -31,9 +31,9 @@ export function withPayload(event: RequestedEvent, payload: JsonObject): Trigger
 
 /**
  * The event for the requests of the runs that it triggers. A payload over {@link MAX_COPIED_BYTES} that several runs
- * need is stored in a stream of its own first, and left out of the requests. Repeating this stores nothing new, also where
- * retention has removed the payload with all runs: a truncated stream is not taken for a new one.
- * @param context the same for every process that requests these runs
+ * need is first stored in a separate stream, and is left out of the requests. Repeating this stores nothing new, even
+ * if retention has removed the payload with all its runs, because a truncated stream does not count as new.
+ * @param context a context that is the same in every process that requests these runs
  * @throws EventStoreError
  */
 export async function eventForRuns(
@@ -69,14 +69,14 @@ export async function referToPayload(
   const { namespace } = run;
   const stream = streams.payload(event.id);
   const data = { run_id: run.id, ...namespaceField(namespace) };
-  // It follows from the retry, which the audit has.
+  // The audit leaves this event out, because it shows the retry.
   const own = { ...context, actor: 'service', namespace };
   const referenced: PayloadEvent = { type: 'PayloadReferenced', data };
   await store.append(stream, toNewEvents(stream, [referenced], own), 'any');
 }
 
 /**
- * The stored payload of an event, and its namespace; null where the log has none.
+ * The stored payload of an event, and its namespace; null if the log has none.
  * @throws EventStoreError also for one that does not match its schema
  */
 export async function storedPayload(
@@ -91,7 +91,7 @@ export async function storedPayload(
 
 /**
  * Whether retention has removed every run that needs a stored payload. A triggered run that is not in the log yet is
- * about to be requested. A retry that is not there was lost in a crash, unless its reference is recent.
+ * about to be requested. A retry that is not in the log was lost in a crash, unless its reference is recent.
  * @param events of the payload's stream, which ended long ago
  * @throws EventStoreError
  */

@@ -6,12 +6,14 @@ import { DEFAULT_NAMESPACE } from '../namespaces/namespace.ts';
 import { idOf, streams } from '../streams.ts';
 import { tryAppend } from '../try-append.ts';
 
-/** What a view knows of a topic: up to where it is trimmed, and which events are no publications. */
+/**
+ * A view's knowledge of a topic: the revision up to which it is trimmed, and the events that are not published events.
+ */
 export interface TopicExtent {
   /** Left out in `default`. */
   readonly namespace?: string;
   readonly topic: string;
-  /** Everything before this revision is trimmed. */
+  /** All events before this revision are trimmed. */
   readonly before: number;
   /** Revisions of `TopicTrimmed` events from there on. */
   readonly trims: readonly number[];
@@ -21,7 +23,7 @@ export interface TopicExtent {
 export interface Trimmed {
   /** Publications removed. */
   readonly deleted: number;
-  /** Of the last `TopicTrimmed` that the view may lack; null where there was nothing to trim. */
+  /** The position of the last `TopicTrimmed` that the view may lack; null if there was nothing to trim. */
   readonly position: Position | null;
 }
 
@@ -31,9 +33,9 @@ const PAGE = 100;
 const MAX_ATTEMPTS = 20;
 
 /**
- * Removes all publications before a time from a topic: appends `TopicTrimmed`, by which views learn of it, and truncates
- * the stream. Clocks of publishers may differ, so that publications are slightly out of order: everything after one that
- * is kept is kept too. Of several concurrent trims, each counts only what it removed itself.
+ * Removes all publications before a time from a topic: appends `TopicTrimmed`, by which views learn of it, and
+ * truncates the stream. Clocks of publishers may differ, so publications may be slightly out of order. All events after
+ * a kept publication are kept too. Each of several concurrent trims counts only the events that it removed itself.
  *
  * @param extent as a view knows it
  * @param knownUpTo a position that this view has reached
@@ -79,13 +81,13 @@ export async function trimTopic(
       return trimTopic(store, extent, cutoff, { knownUpTo, requestedUpTo }, context);
     }
   }
-  // The last `TopicTrimmed` stays: a rebuilt view knows the topic by it.
+  // The last `TopicTrimmed` stays, because a rebuilt view knows the topic by it.
   const to = deleted > 0 ? before : Math.min(before, known.trims.at(-1) ?? first);
   await truncateUpTo(store, stream, { ...inLog, to }, requestedUpTo);
   return { deleted, position };
 }
 
-/** What a view knows of a topic, updated from the log. `at`: position of the last `TopicTrimmed` read. */
+/** A view's knowledge of a topic, updated from the log. `at`: position of the last `TopicTrimmed` read. */
 async function extentNow(
   store: EventStore,
   stream: string,
@@ -121,9 +123,9 @@ function isTrimmed(
 }
 
 /**
- * Appends `TopicTrimmed`, unless another process has trimmed the topic meanwhile. Publications meanwhile don't matter.
- * @param seen the last revision that it rests on
- * @returns null where the topic was trimmed: then decide again
+ * Appends `TopicTrimmed`, unless another process has trimmed the topic in the meantime. Concurrent events don't matter.
+ * @param seen the last revision on which the trim rests
+ * @returns null if the topic was trimmed. The caller then decides again
  */
 async function appendTrimmed(
   store: EventStore,
@@ -139,7 +141,7 @@ async function appendTrimmed(
     if (since.some(isTrimmed)) return null;
     last = since.at(-1)?.revision ?? last;
   }
-  // Others publish without a pause.
+  // Other processes publish without a pause.
   return (await store.append(stream, events, 'any')).position;
 }
 
@@ -155,7 +157,10 @@ async function truncateUpTo(
   if (before > range.from) await store.truncate(stream, before);
 }
 
-/** The first revision of a range whose event fits, as do all after it (binary search); the range's end for none. */
+/**
+ * Finds, by binary search, the first revision of a range whose event meets a condition. All later events must meet it
+ * too. The range's end if there is none.
+ */
 async function firstRevision(
   store: EventStore,
   stream: string,
@@ -166,7 +171,7 @@ async function firstRevision(
   while (from < to) {
     const middle = Math.floor((from + to) / 2);
     const [event] = await store.readStream(stream, { from: middle, limit: 1 });
-    // Another process has trimmed it meanwhile.
+    // Another process has trimmed it in the meantime.
     if (event === undefined || event.revision !== middle) from = middle + 1;
     else if (fits(event)) to = middle;
     else from = middle + 1;
@@ -174,7 +179,7 @@ async function firstRevision(
   return from;
 }
 
-/** When the first publication from a revision on was published; null for none. */
+/** The time of the first publication at or after a revision; null for none. */
 async function oldestFrom(
   store: EventStore,
   stream: string,

@@ -22,7 +22,7 @@ export function isNotifiable(event: RecordedEvent): boolean {
 }
 
 /**
- * The message about an event; null where webhooks are not notified. Bodies stay small, as receivers expect: a run's
+ * The message about an event; null if webhooks are not notified. Bodies stay small, as receivers expect: a run's
  * output is available at `GET /runs/{id}`.
  */
 export function webhookMessageOf(event: RecordedEvent): WebhookMessage | null {

@@ -15,7 +15,9 @@ import type { WebhookEnd, WebhookStateName } from '../vocabulary.ts';
  *   delivered, failed ──WebhookRemoved──► removed    (retention removed it)
  */
 export type WebhookState =
-  { readonly state: 'none' } | { readonly state: 'removed' } | KnownWebhook;
+  | { readonly state: 'none' }
+  | { readonly state: 'removed' }
+  | KnownWebhook;
 
 export interface KnownWebhook {
   readonly state: WebhookStateName;
@@ -23,11 +25,11 @@ export interface KnownWebhook {
   readonly since: Instant;
   /** Recorded attempts of the current round. */
   readonly attempts: number;
-  /** While pending: when the next attempt is due. */
+  /** When the next attempt is due, while the delivery is pending. */
   readonly dueAt: Instant;
 }
 
-/** How long a delivery is tried after it was scheduled or repeated. Milliseconds. */
+/** For how long a delivery is tried after it was scheduled or repeated. Milliseconds. */
 export const DELIVERY_LIFETIME = 86_400_000;
 
 /** Pauses after the first, second … failed attempt. Seconds; the sum is a little less than a day. */
@@ -90,7 +92,7 @@ export interface AttemptResult {
   /** null: no response. */
   readonly status: number | null;
   readonly answer: string | null;
-  /** The error where there was no response. */
+  /** The error if there was no response. */
   readonly error: string | null;
   /** Milliseconds. */
   readonly took: number;
@@ -101,9 +103,9 @@ export interface AttemptResult {
 }
 
 /**
- * Records an attempt. Any response but 2xx is a failure, redirects included, and is retried for a day: a receiver's 4xx
- * mostly comes from a fault that gets fixed. Only 410 is final.
- * @param id of the delivery, which the jitter depends on
+ * Records an attempt. Any response except 2xx is a failure, redirects included. Failures are retried for a day, because
+ * a receiver's 4xx mostly comes from a fault that will be fixed. Only 410 is final.
+ * @param id the id of the delivery, on which the jitter depends
  */
 export function recordAttempt(
   id: string,

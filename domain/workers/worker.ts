@@ -5,11 +5,11 @@ import { namespaceOf } from '../namespaces/namespace.ts';
 import type { WorkerEnd, WorkerState } from '../vocabulary.ts';
 
 /**
- * The worker that has a name: a program outside of the service that asks for jobs. Each registration makes a worker with
- * an id of its own, which replaces the one before.
+ * The worker that has a name: a program outside the service that asks for jobs. Each registration creates a worker with
+ * its own id, which replaces the previous worker of that name.
  *
- *   none ──WorkerRegistered──► active ──WorkerRegistered──► active      (another worker, of the same name)
- *   active ──WorkerRemoved──► drained or silent ──WorkerRegistered──► active
+ * none ──WorkerRegistered──► active ──WorkerRegistered──► active      (another worker, of the same name) active
+ * ──WorkerRemoved──► drained or silent ──WorkerRegistered──► active
  */
 export type NamedWorker = RegisteredWorker | null;
 
@@ -23,14 +23,14 @@ export interface RegisteredWorker extends Omit<Registered, 'worker_id' | 'namesp
   readonly id: string;
   readonly state: WorkerState;
   readonly registered_at: string;
-  /** When it was drained or given up. */
+  /** When it was drained, or removed for being silent. */
   readonly ended_at: string | null;
-  /** Ids of the workers that had the name before, the latest last; only some of the last ones. */
+  /** Ids of some earlier workers of that name, the latest last. */
   readonly replaced: readonly string[];
   readonly revision: number;
 }
 
-/** Replaced workers that are still told so. */
+/** How many replaced workers are remembered, so that they can be told that they were replaced. */
 const KEPT_IDS = 20;
 
 export const workerFold: Fold<NamedWorker, WorkerEvent> = {
@@ -60,8 +60,8 @@ export function evolveWorker(state: NamedWorker, event: WorkerEvent, at: EventPl
 }
 
 /**
- * Ends a worker. No event where that was done before.
- * @throws RefusalError `STATE_CONFLICT` when another one has its name
+ * Ends a worker. No event if it has already ended.
+ * @throws RefusalError `STATE_CONFLICT` if another worker has its name
  */
 export function removeWorker(
   state: NamedWorker,
@@ -73,13 +73,13 @@ export function removeWorker(
   return [{ type: 'WorkerRemoved', data: { worker_id: workerId, reason } }];
 }
 
-/** The refusal for a worker whose name another one has taken. */
+/** The error for a worker whose name another worker has taken. */
 export function replacedWorker(workerId: string): RefusalError {
   const message = `worker ${workerId} was replaced: another one registered with its name`;
   return new RefusalError('STATE_CONFLICT', message, { worker_id: workerId, reason: 'replaced' });
 }
 
-/** Whether a worker with these labels may do a job that needs others. */
+/** Whether a worker with these labels may do a job that needs certain labels. */
 export function hasLabels(
   labels: Readonly<Record<string, string>>,
   needed: Readonly<Record<string, string>> | undefined,

@@ -37,11 +37,15 @@ async function play(folder) {
 
   const startService = async () => {
     const service = programs.start('service', process.execPath, ['dist/app/main.js'], {
-      ...{ SVC_PORT: String(port), SVC_DATA_DIR: data, SVC_LOG_LEVEL: 'error' },
+      SVC_PORT: String(port),
+      SVC_DATA_DIR: data,
+      SVC_LOG_LEVEL: 'error',
       // `${callback.url}` begins with it. The carrier is on this machine.
-      ...{ SVC_PUBLIC_URL: url, SVC_HTTP_ALLOW_PRIVATE: '127.0.0.1' },
+      SVC_PUBLIC_URL: url,
+      SVC_HTTP_ALLOW_PRIVATE: '127.0.0.1',
       // A killed worker loses its job soon.
-      ...{ SVC_JOB_LEASE_SECONDS: '5', SVC_JOB_HEARTBEAT_SECONDS: '1' },
+      SVC_JOB_LEASE_SECONDS: '5',
+      SVC_JOB_HEARTBEAT_SECONDS: '1',
     });
     const isReady = async () => (await fetch(`${url}/health/ready`)).ok;
     await until('the service is ready', () => isReady().catch(() => false));
@@ -62,8 +66,12 @@ async function play(folder) {
   const secret = await done('agents', 'credentials', agent.id);
   const startWorker = async (name) => {
     const worker = programs.start(name, 'python3', [`${example}/worker.py`, name], {
-      ...{ SVC_URL: url, SVC_AGENT_ID: agent.id, SVC_AGENT_SECRET: secret.agent_secret },
-      ...{ PYTHONPATH: join(project, 'sdk/python'), PYTHONDONTWRITEBYTECODE: '1', OUTBOX: outbox },
+      SVC_URL: url,
+      SVC_AGENT_ID: agent.id,
+      SVC_AGENT_SECRET: secret.agent_secret,
+      PYTHONPATH: join(project, 'sdk/python'),
+      PYTHONDONTWRITEBYTECODE: '1',
+      OUTBOX: outbox,
     });
     const names = async () => (await read('workers')).items.map((each) => each.name);
     await until(`worker ${name} registers`, async () => (await names()).includes(name));

@@ -19,7 +19,7 @@ import { RequestContext } from './routes/request-context.ts';
 import type { HostDependencies } from './ports.ts';
 import type { Routing } from './routes/routing.ts';
 
-/** What a context is built from. */
+/** The parts of a context. */
 export interface ContextParts {
   readonly routes: Router;
   readonly tools: ToolAccess;
@@ -41,7 +41,7 @@ export function createContext(
   const need = (capability: Capability): void => requireCapability(extension, capability);
   const needOne = (...wanted: readonly [Capability, ...Capability[]]): void => {
     const has = wanted.find((each) => extension.has(each));
-    // The error names all of them, as any one of them would do.
+    // The error names all of them, because any one of them suffices.
     requireCapability(extension, has ?? wanted[0], wanted.join(' or '));
   };
   return Object.freeze({
@@ -117,7 +117,7 @@ export function requireCapability(
   if (extension.has(capability)) return;
   throw new ExtensionError('forbidden', `requires the capability ${named}`, {
     required_capability: capability,
-    // A copy, as the extension can change what it catches.
+    // A copy, because the extension can change an error that it catches.
     granted_capabilities: [...extension.granted],
   });
 }

@@ -80,8 +80,8 @@ export class Extension {
   }
 
   /**
-   * Whether handlers have a time limit. Built-in extensions have none, as the service's own limits apply to what they
-   * call.
+   * Whether handlers have a time limit. Built-in extensions have none, as the service's own limits apply to their
+   * calls.
    */
   get isLimited(): boolean {
     return this.source !== 'builtin';

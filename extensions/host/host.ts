@@ -17,6 +17,7 @@ import { Routing } from './routes/routing.ts';
 import { Sockets } from './routes/sockets.ts';
 import { StaticFiles } from './routes/static-files.ts';
 import { ExtensionTools } from './provided/tool-access.ts';
+import { reportRetries, type RetriedWork } from './retried-work.ts';
 import { importModule } from './import-module.ts';
 import { timeoutError } from './overdue-work.ts';
 import { withTimeLimit } from './time-limit.ts';
@@ -245,10 +246,15 @@ export class ExtensionHost {
     if (found === null) return;
     const enter = <T>(call: () => T): T => this.#enter(extension, call);
     const module = await enter(() => importModule(join(found.folder, found.manifest.module)));
-    // It may have failed while its module was loading.
+    // The extension may have failed while its module was loading.
     if (extension.state !== 'loading') return;
     const noteError = (what: string, error: unknown): void =>
       this.#noteError(extension, what, error);
+    const { failures } = this.#dependencies.telemetry;
+    const reportOf = (what: string): RetriedWork =>
+      reportRetries(extension.id, what, failures, (error) =>
+        this.#countError(extension, what, error),
+      );
     const originOf = (request: Request): RequestOrigin | undefined =>
       this.#routing?.originOf(extension, request);
     const tools = new ExtensionTools(extension, this.#dependencies, enter, originOf);
@@ -265,9 +271,9 @@ export class ExtensionHost {
     const context = createContext(extension, this.#dependencies, {
       routes,
       tools: tools.access,
-      events: eventAccess(extension, this.#dependencies, work, enter, noteError),
+      events: eventAccess(extension, this.#dependencies, work, enter, noteError, reportOf),
       streams: this.#streams.accessOf(extension, originOf),
-      background: backgroundAccess(extension, work, clock, enter, noteError),
+      background: backgroundAccess(extension, work, clock, enter, reportOf),
       routing: () => this.#routing,
       ids: [...this.#extensions.values()].map(({ id }) => id),
     });
@@ -289,13 +295,17 @@ export class ExtensionHost {
     this.#noteError(extension, what, timeoutError(message));
   }
 
-  /** Counts and logs a failure outside requests. */
+  /** Counts and logs a failure outside requests that is not retried. */
   #noteError(extension: Extension, what: string, error: unknown): void {
-    const { telemetry } = this.#dependencies;
+    this.#countError(extension, what, error);
+    const { log } = this.#dependencies.telemetry;
+    log.error('extension error', { extension: extension.id, what, error });
+  }
+
+  #countError(extension: Extension, what: string, error: unknown): void {
     extension.noteError(`${what}: ${summarizeError(error)}`);
     const labels = { extension: extension.id, endpoint: 'none', error_type: errorTypeOf(error) };
-    telemetry.count('extension_errors_total', labels);
-    telemetry.log.error('extension error', { extension: extension.id, what, error });
+    this.#dependencies.telemetry.count('extension_errors_total', labels);
   }
 
   #enter<T>(extension: Extension, call: () => T): T {

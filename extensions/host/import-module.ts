@@ -4,7 +4,7 @@ import type { ExtensionModule } from '../contract.ts';
 
 /**
  * Imports an extension's module. When the service runs from its sources, built-in modules end in `.ts`.
- * @throws Error if it is missing or exports no function `setup`; whatever the module itself throws
+ * @throws Error if it is missing or exports no function `setup`; the errors of the module itself
  */
 export async function importModule(path: string): Promise<ExtensionModule> {
   const source = path.replace(/\.js$/, '.ts');

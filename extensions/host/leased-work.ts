@@ -2,7 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../../scheduler/coordination.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not renew an extension lease';
 
 /** How long a lease lasts without renewal, and how often it is renewed. Milliseconds. */
@@ -17,7 +17,7 @@ const STOP_TIMEOUT_MS = 2_000;
 
 /** Work that runs while this process holds the lease. */
 export interface WorkItem {
-  /** As the status names it. Of items with the same label, one runs at a time. */
+  /** Its name in the status. Only one item with the same label runs at a time. */
   readonly label: string;
   /** Ends when the signal is aborted or the work is done. Never rejects. */
   run(signal: AbortSignal, fence: number): Promise<void>;

@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { argumentCheck } from '../../domain/pipeline/arguments.ts';
+import { ownArgumentCheck } from '../../domain/pipeline/arguments.ts';
 import { capabilities, type Capability } from '../contract.ts';
 
 /** Name of the file that makes a folder an extension. */
@@ -32,7 +32,7 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
-const check = argumentCheck(schema);
+const check = ownArgumentCheck(schema);
 
 /** The contents of `extension.json`. */
 export interface Manifest {

@@ -2,7 +2,7 @@ import type { Extension } from './extension.ts';
 
 /**
  * Waits for work of an extension. Lists it in the status from when it exceeds its limit until it ends.
- * @param what as the status names it, such as `subscriber of a.*: the event <id>`
+ * @param what its name in the status, such as `subscriber of a.*: the event <id>`
  * @param limit milliseconds
  * @param notify called once, when the limit is exceeded
  */

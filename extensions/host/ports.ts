@@ -18,7 +18,7 @@ import type {
   ToolView,
 } from '../contract.ts';
 
-/** What the host needs from the rest of the service. */
+/** The parts of the service that the host needs. */
 export interface HostDependencies {
   readonly store: EventStore;
   readonly coordination: Coordination;
@@ -31,7 +31,9 @@ export interface HostDependencies {
   /** null in a process that does not serve routes. */
   readonly http: HttpPort | null;
   readonly agents: AgentPort;
-  /** Calls a handler of a published event. What it does until it has ended counts as caused by the event. */
+  /**
+   * Calls a handler with a published event. Everything the handler does until it ends counts as caused by the event.
+   */
   duringEvent<T>(event: RecordedEvent, call: () => Promise<T>): Promise<T>;
   /** Calls the code of an extension that is not built in. Nothing it does ends the process. */
   contain<T>(extensionId: string, call: () => T): T;
@@ -91,7 +93,7 @@ export interface ProvidedTool extends Omit<ToolView, 'call'> {
     args: unknown,
     options: {
       readonly actAs: string;
-      /** Of that agent. */
+      /** The namespace of that agent. */
       readonly namespace: string;
       readonly signal?: AbortSignal;
       readonly origin?: RequestOrigin | undefined;
@@ -103,7 +105,7 @@ export interface ProvidedTool extends Omit<ToolView, 'call'> {
 export interface ToolUser {
   /** Named in the log of a call outside a pipeline. */
   readonly extensionId: string;
-  /** Of the agent for which it looks; null: none, and no tools of workers. */
+  /** The namespace of the agent for whom it looks. null: no agent, so no tools of workers. */
   readonly namespace: string | null;
 }
 
@@ -123,7 +125,7 @@ export interface ToolPort {
 export interface ToolRefusal {
   /** Id of the rejected agent. */
   readonly actAs: string;
-  /** Of that agent. */
+  /** The namespace of that agent. */
   readonly namespace: string;
   readonly origin: RequestOrigin;
   /** Error code of the response. */
@@ -144,7 +146,7 @@ export interface PortRequest extends CoreRequest {
   readonly isChecked?: boolean;
 }
 
-/** What an agent of an extension is created from. */
+/** The data from which an extension's agent is created. */
 export interface AgentExtension {
   readonly id: string;
   readonly granted: readonly Capability[];

@@ -26,7 +26,7 @@ export function begin(response: Response): void {
  * @param options.every milliseconds between heartbeats
  * @param options.gone aborted with the connection
  * @param options.look returns the current announcement
- * @throws what `look` throws
+ * @throws the errors of `look`
  */
 export async function announce(
   response: Response,

@@ -249,7 +249,7 @@ const otherNames: Readonly<Record<string, string>> = {
   'X-Reason': 'reason',
 };
 
-/** A rejection, with its fields renamed to those of the call. */
+/** A rejection whose field names are replaced by the parameter names of the call. */
 function ofParameters(response: CoreResponse): CoreResponse {
   const body = asObject(response.body);
   const details = asObject(body['details']);

@@ -11,7 +11,7 @@ export interface ServiceRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A read with its query. */
+/** A GET request whose query holds the tool's parameters. */
 export function reading(path: string, parameters: Parameters = {}): ServiceRequest {
   const query = Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [name, scalar(value)]),
@@ -19,7 +19,7 @@ export function reading(path: string, parameters: Parameters = {}): ServiceReque
   return { method: 'GET', path, query };
 }
 
-/** A command with the headers that a tool's parameters name. */
+/** A POST request with the headers that the tool's parameters set. */
 export function command(
   path: string,
   given: Parameters,

@@ -158,7 +158,7 @@ export const serviceTools: readonly ServiceTool[] = [
           type: 'string',
           enum: ['skip', 'latest', 'all'],
           default: 'skip',
-          description: 'which of the fires missed during the pause run now',
+          description: 'which fires that were missed during the pause run now',
         }),
       ),
       idempotency_key: key,
@@ -296,7 +296,7 @@ export const serviceTools: readonly ServiceTool[] = [
   },
   {
     name: 'list_approvals',
-    description: 'Lists what steps wait to have approved, and what was decided, newest first.',
+    description: 'Lists pending and decided approvals of steps, newest first.',
     parameters: closed({
       state: optional('pending, approved, rejected, expired or canceled'),
       task_id: optional('of this task'),
@@ -312,7 +312,7 @@ export const serviceTools: readonly ServiceTool[] = [
   deciding('reject', 'Rejects: the step that asked for it fails.'),
   {
     name: 'list_workers',
-    description: 'Lists workers: the tools that they offer, their jobs, and when they were seen.',
+    description: 'Lists workers: the tools they offer, their jobs, and when they were last seen.',
     parameters: closed({
       state: optional('active, drained or silent. Default: active'),
       limit,
@@ -379,7 +379,7 @@ function bodyWith(params: unknown): Pick<ServiceRequest, 'body'> {
   return params === undefined ? {} : { body: { params } };
 }
 
-/** @param verdict of the path, and the beginning of the tool's name */
+/** @param verdict the last segment of the path, and the start of the tool's name */
 function deciding(verdict: 'approve' | 'reject', description: string): ServiceTool {
   return {
     name: `${verdict}_approval`,

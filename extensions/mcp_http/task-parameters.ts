@@ -71,7 +71,7 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
     required: ['pipeline'],
   }),
   params_schema: nullable(
-    'JSON Schema of `params`, of type object: checks those given to a run. Formats are not checked',
+    'JSON Schema, of type object, that checks the `params` of a run. `format` is not checked',
     Type.Unsafe<object>({ type: 'object' }),
   ),
   created_by: Type.Optional(text('id of the agent that owns the task. Default: you')),
@@ -109,11 +109,11 @@ export const taskParameters: Readonly<Record<string, TSchema>> = {
     'allow',
   ),
   dedupe_key: nullable(
-    'a run whose key has been used is a duplicate and does not run',
+    'a run with a key that was used before is a duplicate and does not run',
     text('the key', { maxLength: 200 }),
   ),
   dedupe_window_seconds: nullable(
-    'seconds for which a used key counts; null: until its run ends',
+    'seconds for which a key counts as used; null: until its run ends',
     whole('seconds', { minimum: 0 }),
   ),
   misfire_policy: filled(oneOf('which late fires run', ['latest', 'skip', 'all']), 'latest'),

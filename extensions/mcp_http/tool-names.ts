@@ -19,7 +19,7 @@ export function exposedNames(
   const exposed = new Map<string, string>();
   const isTaken = (name: string): boolean => exposed.has(name) || own.includes(name);
   const isFine = (name: string): boolean => EXPOSED_NAME.test(name) && !own.includes(name);
-  // First, so that a changed name never takes a valid one.
+  // Valid names come first, so that a changed name never takes one of them.
   for (const name of registered) if (isFine(name)) exposed.set(name, name);
   for (const name of registered) {
     if (isFine(name)) continue;

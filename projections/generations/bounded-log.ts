@@ -8,7 +8,7 @@ export function logUpTo(store: EventStore, until: Position): EventStore {
     const signal = AbortSignal.any([options.signal, ended.signal]);
     const onPassed = (position: Position): void => {
       options.onPassed?.(position < until ? position : until);
-      // Nothing after it is wanted, and it may be most of the log.
+      // Stops reading there: most of the log may come after that position.
       if (position >= until) ended.abort();
     };
     for await (const message of store.subscribe({ ...options, signal, onPassed })) {

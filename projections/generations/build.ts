@@ -4,7 +4,7 @@ import type { FillingStatus } from '../projector/projection-status.ts';
 import type { ViewState } from '../projector/view-states.ts';
 import type { GenerationWriter } from './generation-writer.ts';
 
-/** What fills a generation from the log's beginning: here, or elsewhere. */
+/** Fills a generation from the log's beginning, in this thread or in others. */
 export interface Filler {
   readonly writer: GenerationWriter;
 
@@ -44,12 +44,12 @@ export class Build {
     return this.#follower;
   }
 
-  /** Why it failed; null if it did not. */
+  /** Why the build failed; null if it did not. */
   get error(): string | null {
     return this.#error;
   }
 
-  /** Starts to fill, or goes on after a pause. */
+  /** Starts filling, or continues after a pause. */
   begin(): void {
     if (this.#filling !== null || this.#follower !== null || this.#error !== null) return;
     const filling = (this.#filling = new AbortController());
@@ -69,13 +69,13 @@ export class Build {
     );
   }
 
-  /** Stops filling where it is; resolves when nothing is being written. A filled generation is still followed. */
+  /** Stops filling; resolves when nothing is being written. A filled generation is still followed. */
   async pause(): Promise<void> {
     this.#filling?.abort();
     await this.#work;
   }
 
-  /** Ends it; the generation stays. */
+  /** Ends the build; the generation stays. */
   async stop(): Promise<void> {
     await this.pause();
     await this.#follower?.stop();

@@ -9,7 +9,7 @@ export class CatchUp {
     readonly resolve: () => void;
   }[] = [];
 
-  /** Call it when a generation has passed something. */
+  /** Call it when a generation has passed a position. */
   passed(): void {
     if (this.#waiting.length === 0) return;
     const done = this.#waiting.filter(({ writer, at }) => writer.passed >= at);
@@ -31,7 +31,7 @@ export class CatchUp {
     });
   }
 
-  /** Resolves when both have passed what either has passed now. */
+  /** Resolves when each generation has passed the position that the other has now. */
   async level(one: GenerationWriter, other: GenerationWriter, signal: AbortSignal): Promise<void> {
     const at = one.passed > other.passed ? one.passed : other.passed;
     await Promise.all([this.reaches(one, at, signal), this.reaches(other, at, signal)]);

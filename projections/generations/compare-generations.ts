@@ -5,10 +5,10 @@ import type { CatchUp } from './catch-up.ts';
 import type { ViewWriter } from '../read-model.ts';
 import type { GenerationWriter } from './generation-writer.ts';
 
-/** Keys that are compared, per side. */
+/** How many keys are compared per side. */
 const MAX_COMPARED = 10_000;
 
-/** Differing keys that are reported. */
+/** How many differing keys are reported. */
 const MAX_REPORTED = 20;
 
 const PAGE = 500;
@@ -19,8 +19,8 @@ const MAX_RECHECKS = 3;
 type Difference = Comparison['first'][number];
 
 /**
- * Compares a built generation with the live one, while both are fed: what differs is compared again once both are
- * further. Bounded: all documents are counted, the first keys are compared.
+ * Compares a built generation with the live one, while both are fed. Keys that differ are compared again once both
+ * generations are further. To bound the work, all documents are counted, but only the first keys are compared.
  *
  * @param parts.clock for a pause between pages, as the same thread feeds the views
  */
@@ -60,7 +60,7 @@ export async function compareGenerations(
   };
 }
 
-/** Looks up one side's keys on both sides. @returns whether these were all */
+/** Looks up one side's keys on both sides. @returns whether these were all of its keys */
 async function collect(
   one: GenerationWriter,
   other: GenerationWriter,

@@ -7,12 +7,12 @@ import { retry } from '../projector/retry-loop.ts';
 import { FinalFillError } from './generation-writer.ts';
 import { logFraction } from './log-fraction.ts';
 
-/** What a fill has done so far. */
+/** The progress of a fill so far. */
 export interface FillingCounts {
   readonly version: number;
   readonly handled: number;
   readonly leftOut: number;
-  /** Everything of the view up to here was taken, or is being taken. */
+  /** All events of the view up to here were taken, or are being taken. */
   readonly looked: Position;
 }
 
@@ -25,13 +25,13 @@ export class FillingProgress {
   readonly #clock: Clock;
   readonly #rate: number | undefined;
   #state: 'paused' | 'filling' | 'filled' = 'paused';
-  /** When it began or resumed, by the clock's `steady`; and its counts and progress then. */
+  /** When the fill began or resumed, by the clock's `steady`, and its counts and progress at that time. */
   #began: number;
   #handledBefore = 0;
   #progressBefore: number | null = null;
   #end: Position = BEGINNING;
 
-  /** @param rate events per second that it keeps to; undefined: unlimited */
+  /** @param rate the most events per second; undefined: unlimited */
   constructor(clock: Clock, rate?: number) {
     this.#clock = clock;
     this.#rate = rate;
@@ -50,17 +50,17 @@ export class FillingProgress {
     this.#progressBefore ??= this.#progress(looked);
   }
 
-  /** When so many events are due by the rate, by the clock's `steady`. */
+  /** When the rate allows this many events, by the clock's `steady`. */
   dueAt(handled: number): number {
     const seconds = (handled - this.#handledBefore) / (this.#rate ?? Infinity);
     return this.#began + seconds * 1000;
   }
 
   /**
-   * Retries until it is filled, with pauses after failures.
+   * Retries until the generation is filled, with pauses after failures.
    *
-   * @param attempt whether it is filled; false: the signal was aborted
-   * @returns whether it is filled
+   * @param attempt returns whether the generation is filled; false: the signal was aborted
+   * @returns whether the generation is filled
    * @throws FinalFillError
    */
   async retry(

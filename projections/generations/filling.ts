@@ -10,8 +10,8 @@ interface FillingOptions
   extends Pick<ViewOptions, 'store' | 'clock' | 'telemetry'>, Partial<Pick<ViewOptions, 'onFill'>> {
   readonly writer: GenerationWriter;
   /**
-   * Events per write. A run's events are close together, so one write takes them all. The events are folded as they come
-   * and released at once: the garbage collector has to copy what lives long.
+   * Events per write. A run's events are close together, so one write takes them all. The events are folded as they
+   * come and released at once, because the garbage collector has to copy long-lived objects.
    */
   readonly batchSize: number;
   readonly rate?: number | undefined;
@@ -92,7 +92,7 @@ export class Filling implements Filler {
     return true;
   }
 
-  /** @returns whether it is level with the log; false when the signal was aborted */
+  /** @returns whether the generation is level with the log; false when the signal was aborted */
   async #feed(store: EventStore, signal: AbortSignal): Promise<boolean> {
     const { writer } = this;
     const { rate, batchSize, onFill } = this.#options;

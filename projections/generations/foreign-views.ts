@@ -7,12 +7,12 @@ import { ReadModelError, type Projection, type ReadModel } from '../read-model.t
 import { inShape } from './older-shape.ts';
 
 /**
- * Views of another log. They appear when an older copy of the log is restored: the view has passed more than the log
- * has, or the log has grown since and lacks the last event of the view. Such a view would skip the log's events up to its
- * position and show events that never happened. All its generations are discarded, and it is rebuilt.
+ * Views of another log. They appear when an older copy of the log is restored. Then the view is ahead of the log, or
+ * the log has grown since and lacks the view's last event. Such a view would skip the log's events up to its position
+ * and show events that never happened. All generations of the view are discarded, and the view is rebuilt.
  */
 
-/** As any other view: its documents are not read here. */
+/** Typed like any other view, because its documents are not read here. */
 const parkedProjection = parked as unknown as Projection;
 
 const CHECK_INTERVAL_MS = 250;
@@ -27,7 +27,8 @@ interface ViewParts {
 }
 
 /**
- * Whether a view was built from another log. Checks for five seconds, as a node of a cluster may lag behind another.
+ * Whether a view was built from another log. Checks for five seconds, because a node of a cluster may lag behind
+ * another.
  * @throws ReadModelError; EventStoreError; the signal's reason
  */
 export async function isForeign(
@@ -43,7 +44,7 @@ export async function isForeign(
   return false;
 }
 
-/** There are views but no events: the log is lost, and the views may be all that is left of it. */
+/** There are views but no events: the log is lost, and the views may be all that remains of it. */
 class LostLogError extends Error {
   constructor({ name }: Projection) {
     super(
@@ -59,8 +60,9 @@ export async function discardForeign(parts: ViewParts): Promise<void> {
   const { name, schema } = projection;
   const what = 'a view was built from another log: discarded, rebuilding';
   telemetry.log.error(what, { projection: name, schema });
-  // The parked keys go first, as nothing identifies that log once its views are gone. A key parked at an event of the
-  // other log would else stay parked in a new generation of the same number.
+  // The parked keys are deleted first, because nothing identifies that log once its views are gone.
+  // Otherwise, a key parked at an event of the other log would stay parked in a new generation with
+  // the same number.
   if (!(await isFromLog(parkedProjection, store, readModel))) {
     await discardAll(parkedProjection, readModel);
   }
@@ -75,8 +77,8 @@ async function discardAll(projection: Projection, readModel: ReadModel): Promise
 }
 
 /**
- * Discards all views of another log before anything reads them. For a log on this machine alone, whose end is always
- * known. A view that cannot be read is left to its projector.
+ * Discards all views of another log before anything reads them. Only for a log on this machine, because its end is
+ * always known. A view that cannot be read is left to its projector.
  *
  * @throws LostLogError; EventStoreError
  */

@@ -48,19 +48,19 @@ export interface GenerationWriterOptions {
   readonly parking: Pick<Parking, 'of' | 'park'>;
   readonly telemetry: Telemetry;
   /**
-   * Whether filling stops at an event that cannot be folded, as something else can be read. If nothing can, one parked
-   * key is better than no view.
+   * Whether filling stops at an event that cannot be folded, because another generation can be read. If none can, one
+   * parked key is better than no view.
    */
   readonly endsAtPoison: boolean;
   readonly skipped: () => SkippedEvents;
-  /** In bulk: the share of the generation that it fills. Default: all of it. */
+  /** In bulk: the share of the generation that is filled. Default: the whole generation. */
   readonly share?: StreamShare | undefined;
   readonly onPassed: (position: Position) => void;
 }
 
 /**
  * Writes one generation of one view: takes events in the log's order and folds them into its documents. One call at a
- * time. After an error call `open` again: it then continues from where the documents are.
+ * time. After an error, call `open` again; writing then continues from the position of the documents.
  */
 export class GenerationWriter {
   readonly projection: Projection;
@@ -74,18 +74,21 @@ export class GenerationWriter {
   #writer: ViewWriter | null = null;
   #bulk = false;
   #written: Position = BEGINNING;
-  /** At or after {@link #written}: events between the two touched no document. */
+  /**
+   * The position up to which events were taken, at or after {@link #written}. Events between the two touched no
+   * document.
+   */
   #passed: Position = BEGINNING;
   /** The last event of any stream since it was opened. */
   #landmark: Landmark | undefined;
   #parked = new Map<string, Position>();
   /** In bulk: folded documents that are not written yet. */
   #unwritten = new Map<string, KnownDocument>();
-  /** In bulk: keys whose streams have begun since the last {@link flush}; none of them is stored. */
+  /** In bulk mode: keys whose streams have started since the last {@link flush}. None of them is stored. */
   #begun = new Set<string>();
   #unwrittenEvents = 0;
   #unwrittenLeftOut = 0;
-  /** In bulk: what the last {@link flush} wrote, which a store may report as lost afterwards. */
+  /** In bulk mode: the last write by {@link flush}. The store may later report that it was lost. */
   #flushed = { to: BEGINNING, events: 0, leftOut: 0 };
 
   constructor(options: GenerationWriterOptions) {
@@ -94,7 +97,7 @@ export class GenerationWriter {
     this.#options = options;
   }
 
-  /** Everything up to here is in the documents. */
+  /** The documents contain all events up to here. */
   get passed(): Position {
     return this.#passed;
   }
@@ -138,7 +141,7 @@ export class GenerationWriter {
     this.#flushed = { to: BEGINNING, events: 0, leftOut: 0 };
   }
 
-  /** Share 0 merges the other shares, which are closed at the same position. What it has folded is written. */
+  /** Share 0 merges the other shares, which are closed at the same position, and writes its own folded documents. */
   async takeIn(): Promise<void> {
     const writer = this.#openWriter();
     await writer.mergeShares?.();
@@ -202,7 +205,7 @@ export class GenerationWriter {
     this.#unwrittenLeftOut += held.leftOut.length;
   }
 
-  /** Writes what was folded in bulk, and the checkpoint. */
+  /** Writes the documents that were folded in bulk, and the checkpoint. */
   async flush(): Promise<void> {
     if (!this.isUnwritten) return;
     const to = this.#passed;
@@ -237,7 +240,7 @@ export class GenerationWriter {
     await writer?.close();
   }
 
-  /** In bulk: the stored documents that these events change, unless a newer one is in memory. */
+  /** In bulk: the stored documents that these events change, without those that are newer in memory. */
   async #known(touching: readonly TouchingEvent[]): Promise<ReadonlyMap<string, KnownDocument>> {
     const missing = new Set<string>();
     for (const { keys } of touching) {
@@ -294,7 +297,7 @@ export class GenerationWriter {
   }
 }
 
-/** A copy: it must not keep the event in memory. */
+/** A copy, because a reference would keep the event in memory. */
 function landmarkOf({ stream, revision, id, createdAt }: RecordedEvent): Landmark {
   return { stream, revision, id, createdAt };
 }

@@ -14,10 +14,10 @@ import { GenerationWriter } from './generation-writer.ts';
 /** The view whose generations these are. */
 export interface GenerationOwner {
   live(): Follower | null;
-  /** Feeds an older shape, which is read until there is a generation of this one; null for none. */
+  /** Feeds an older shape, which is read until the present shape has a generation; null for none. */
   older(): Follower | null;
   skipped(): SkippedEvents;
-  /** A follower ended: its generation was discarded, or is another projector's. */
+  /** A follower ended: its generation was discarded, or belongs to another projector. */
   onUnwanted(follower: Follower): void;
   onChange(): void;
 }
@@ -38,14 +38,14 @@ export class Generations {
     return this.#owner.live() === null && this.#owner.older() === null;
   }
 
-  /** Feeds a generation from where it is. Starts at once. */
+  /** Feeds a generation from its checkpoint on. Starts at once. */
   follow(version: number): Follower {
     return this.#follow(this.#writerOf(version));
   }
 
   /**
-   * A build, which has not begun; one that was left goes on.
-   * @param asked events per second at most, while something can be read
+   * Creates a build without starting it. A build that an earlier process left is continued.
+   * @param asked events per second at most, while another generation can be read
    * @throws ReadModelError
    */
   async build(version: number, asked: number | undefined): Promise<Build> {
@@ -104,8 +104,8 @@ export class Generations {
   }
 
   /**
-   * Moves reads to a generation, and then to the one that the orders name by now. A projector may be suspended between
-   * recording a switch and making it, while another one moves reads elsewhere.
+   * Moves reads to a generation, and then to the one that the orders name by now. While a projector is suspended
+   * between recording a switch and making it, another projector may move reads elsewhere.
    *
    * @throws ReadModelError; EventStoreError
    */
@@ -116,7 +116,7 @@ export class Generations {
     await this.readFrom(live, orders);
   }
 
-  /** Discards all but these and the live one. */
+  /** Discards all generations except these and the live one. */
   async keepOnly(versions: readonly (number | null | undefined)[]): Promise<void> {
     const { readModel, projection } = this.#options;
     const live = await readModel.liveGeneration(projection);

@@ -1,6 +1,9 @@
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
 
-/** The digits of a position that say where it is; an engine may append more to order the events of a transaction. */
+/**
+ * The digits of a position that locate it in the log. An engine may append more digits to order the events of a
+ * transaction.
+ */
 const DIGITS = 16;
 
 /**

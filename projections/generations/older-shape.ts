@@ -17,8 +17,8 @@ export function inShape(
 }
 
 /**
- * The older shapes of a projection that its code can read, the latest first. Their release may come back, and may be
- * asked for anything; so `unqueried` does not apply.
+ * The older shapes of a projection that its code can read, the latest first. `unqueried` does not apply, because their
+ * release may return and may receive any query.
  */
 function olderShapes(projection: Projection): readonly Projection[] {
   return (projection.readsOlder ?? [])
@@ -27,7 +27,7 @@ function olderShapes(projection: Projection): readonly Projection[] {
     .map((schema) => ({ ...withoutAdded(inShape(projection, schema)), unqueried: {} }));
 }
 
-/** A shape without the queried fields that its schema lacks, their indexes, and their part in tallies. */
+/** A shape without the queried fields that its schema lacks, and without their indexes and tallies. */
 function withoutAdded(shape: Projection): Projection {
   const { schema, addedFields, fields, indexes, covered, tallies } = shape;
   if (addedFields === undefined) return shape;
@@ -49,8 +49,8 @@ function withoutAdded(shape: Projection): Projection {
 }
 
 /**
- * The shape that reads use: the code's own, or, until that has a live generation, the latest older one that has. null if
- * there is none.
+ * The shape that reads use: the code's own if it has a live generation, otherwise the latest older shape with one. null
+ * if there is none.
  *
  * @throws ReadModelError `UNAVAILABLE`
  */
@@ -65,8 +65,8 @@ export async function shapeRead(
 }
 
 /**
- * The filters as an older shape knows them: fields that it lacks are null in all of its documents.
- * @returns null where it can't be asked for this
+ * Converts filters for an older shape. Fields that it lacks are null in all of its documents.
+ * @returns null if it cannot answer them
  */
 function filtersFor(shape: Projection, filters: readonly Filter[]): readonly Filter[] | null {
   const lacking = filters.filter(({ field }) => !(field in shape.fields));
@@ -77,7 +77,7 @@ function filtersFor(shape: Projection, filters: readonly Filter[]): readonly Fil
 
 /** A read model that reads a view of an older release until the view of this release is built. */
 export function readingOlderShapes(readModel: ReadModel): ReadModel {
-  /** The own shape is asked first, as there mostly is no older one. */
+  /** The present shape is checked first, because there is usually no older one. */
   const read = <T>(
     projection: Projection,
     asked: readonly Filter[],
@@ -94,7 +94,7 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
     });
   };
   return decorate(readModel, {
-    // The code reads documents of all these shapes, which the types cannot say.
+    // The code reads documents of all these shapes, but the types cannot express that.
     get: ((projection: Projection, key: string) =>
       read(projection, [], (shape) => readModel.get(shape, key))) as ReadModel['get'],
     find: ((projection: Projection, query: Query) =>
@@ -103,6 +103,16 @@ export function readingOlderShapes(readModel: ReadModel): ReadModel {
       )) as ReadModel['find'],
     count: (projection: Projection, asked: readonly Filter[]) =>
       read(projection, asked, (shape, filters) => readModel.count(shape, filters)),
+    values: (projection, query) =>
+      read(projection, query.filters, async (shape, filters) => {
+        const fields = query.fields.filter((field) => field in shape.fields);
+        const found = await readModel.values(shape, { filters, fields });
+        if (fields.length === query.fields.length) return found;
+        const places = query.fields.map((field) => fields.indexOf(field));
+        return found.map(({ key, values }) => {
+          return { key, values: places.map((place) => values[place] ?? null) };
+        });
+      }),
     list: (projection, query) =>
       read(projection, query.filters, (shape, filters) => {
         const { counted } = query;

@@ -51,7 +51,7 @@ export class OlderShapesCleanup {
     });
   }
 
-  /** Checks once. @throws ReadModelError, EventStoreError, and what the memory throws */
+  /** Checks once. @throws ReadModelError, EventStoreError, and errors of the memory */
   async check(): Promise<void> {
     const { readModel, projections } = this.#options;
     for (const projection of projections) {

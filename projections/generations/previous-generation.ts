@@ -45,7 +45,7 @@ export class PreviousGeneration {
     this.#cancelDeadline = this.#clock.at(until, this.#onDeadline, { background: true });
   }
 
-  /** Hands over what feeds it, if it is of this version. */
+  /** Hands over its follower if the generation has this version. */
   take(version: number | null): Follower | null {
     const follower = this.#follower;
     if (follower === null || version === null || this.version !== version) return null;

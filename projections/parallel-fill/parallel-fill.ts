@@ -5,16 +5,16 @@ import type { PoisonedKey } from '../projector/fold-batch.ts';
 import type { Parking } from '../projector/parking.ts';
 
 /**
- * Filling a generation in parallel: several threads each fold a share of the streams into a file of its own, and the
- * first merges the files of the others. Views are otherwise filled by one thread (generations/filling.ts).
+ * Filling a generation in parallel. Each of several threads folds a share of the streams into its own file, and the
+ * first thread merges the files of the others. Other views are filled by one thread (generations/filling.ts).
  */
 export interface FillElsewhere {
   /** Whether a log that ends there is long enough. */
   isWorthIt(head: Position): boolean;
 
   /**
-   * Resolves with true when the generation has everything that was in the log, is indexed and closed; with false when
-   * the signal was aborted and nothing is being written. Called again, it continues from where it was.
+   * Resolves with true when the generation has everything that was in the log, and is indexed and closed. Resolves with
+   * false when the signal was aborted and nothing is being written. A further call continues from the last checkpoint.
    * @throws PoisonedShareError; Error if a thread died
    */
   fill(order: FillOrder, listener: FillListener, signal: AbortSignal): Promise<boolean>;
@@ -26,9 +26,9 @@ export interface FillOrder {
   readonly generation: number;
   readonly fence: number;
   readonly batchSize: number;
-  /** Whether filling stops at an event that cannot be folded; else its key is parked. */
+  /** Whether filling stops at an event that cannot be folded. If not, its key is parked. */
   readonly endsAtPoison: boolean;
-  /** Of the log. All shares end there; then one thread fills what came since. */
+  /** A position in the log at which all shares end. Then one thread fills the events since. */
   readonly head: Position;
   readonly skipped: SkippedEvents;
 }

@@ -10,7 +10,10 @@ import {
   type FillOrder,
 } from './parallel-fill.ts';
 
-/** Has a generation filled by other threads. This one follows the log meanwhile, even while indexes are created. */
+/**
+ * Has a generation filled by other threads. In the meantime this thread follows the log, even while indexes are
+ * created.
+ */
 export class ParallelFiller implements Filler {
   readonly writer: GenerationWriter;
   readonly #options: ConstructorParameters<typeof ParallelFiller>[0];
@@ -51,7 +54,7 @@ export class ParallelFiller implements Filler {
     const onProgress: FillListener['onProgress'] = (counts, detail) => {
       this.#counts = { ...counts, handled: before + counts.handled };
       this.#progress.detail = detail;
-      // The first report says where it continues from.
+      // The first report contains the position from which the fill continues.
       if (end !== null) this.#progress.setEnd(end, counts);
       end = null;
     };

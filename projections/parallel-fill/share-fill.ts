@@ -11,7 +11,7 @@ class SharesError extends FinalFillError {
   }
 }
 
-/** The part of one thread in a parallel fill, before share 0 fills what came since. */
+/** The part of one thread in a parallel fill, before share 0 fills the events since. */
 export class ShareFill {
   readonly end: Position;
   readonly #onOpened: () => void;
@@ -34,8 +34,8 @@ export class ShareFill {
   /**
    * Fills the share; share 0 then merges the others.
    *
-   * @param feed feeds the writer from a log, as far as that goes; false if the signal was aborted
-   * @returns `whole` if the writer goes on with the whole generation
+   * @param feed feeds the writer from a log, up to the end of that log; false if the signal was aborted
+   * @returns `whole` if the writer continues as the writer of the whole generation
    * @throws SharesError
    */
   async run(

@@ -10,16 +10,16 @@ const NONE: SkippedEvents = new Set();
 export interface TouchingEvent {
   readonly event: RecordedEvent;
   readonly keys: readonly string[];
-  /** Why it cannot be folded, if that is known beforehand. */
+  /** Why the event cannot be folded, if known beforehand. */
   readonly fault: string | undefined;
 }
 
-/** An event that could not be folded into one document. It and later events for that key are withheld. */
+/** An event that could not be folded into one document. That event and later events for the key are withheld. */
 export interface PoisonedKey {
   readonly key: string;
   readonly position: Position;
   readonly stream: string;
-  /** In its stream; missing if an older release parked the key. */
+  /** The event's revision in its stream; missing if an older release parked the key. */
   readonly revision?: number;
   readonly type: string;
   readonly error: string;
@@ -27,12 +27,12 @@ export interface PoisonedKey {
 
 export interface KnownDocument {
   readonly position: Position;
-  /** null: there is none, or it was deleted. */
+  /** null: the document does not exist or was deleted. */
   readonly document: JsonObject | null;
 }
 
 export interface FoldedBatch {
-  /** To be written: each changed document once, as it is after its last event. */
+  /** The documents to write: each changed document once, in its state after the last event. */
   readonly documents: readonly ({ readonly key: string } & KnownDocument)[];
   readonly poisoned: readonly PoisonedKey[];
   /** Skipped events that cannot be folded here either. They park nothing. */
@@ -106,7 +106,7 @@ export function foldInto(
   const leftOut: PoisonedKey[] = [];
   for (const { event, keys, fault } of touching) {
     for (const key of keys) {
-      // The size is checked first: nearly always nothing is parked.
+      // The size is checked first, because there are hardly ever parked keys.
       if (poisoned.size > 0 && poisoned.has(key)) continue;
       const since = parked.size > 0 ? parked.get(key) : undefined;
       if (since !== undefined && event.position >= since) continue;
@@ -117,7 +117,8 @@ export function foldInto(
       try {
         if (fault !== undefined) throw new Error(fault);
         const document = projection.evolve(present, event, key, own !== undefined);
-        // The same document (or still none) needs no write: folding the event again would not change it.
+        // An unchanged document needs no write, because folding the event again would not change it
+        // either.
         if (document !== present) changed.set(key, { position: event.position, document });
       } catch (error) {
         const { position, stream, revision, type } = event;
@@ -136,7 +137,7 @@ export const keysTouched = (touching: readonly TouchingEvent[]): readonly string
 ];
 
 /**
- * For a view with one stream per document: the keys whose streams begin in this batch, and which have no document yet.
+ * For a view with one stream per document: the keys whose streams start in this batch, so they have no document yet.
  * Revisions begin with 0 even if the first events were truncated later.
  */
 export const keysBegun = (touching: readonly TouchingEvent[]): readonly string[] =>

@@ -53,7 +53,7 @@ export class Follower {
   readonly #ended: Promise<void>;
   #state: 'opening' | 'following' | 'waiting' | 'newer_schema' = 'opening';
   #detail: string | null = null;
-  /** Whether everything that was in the log at the last look is in the documents. */
+  /** Whether the documents include everything that was in the log at the last check. */
   #isLevel = false;
   /** Deadline for storing the checkpoint, by the clock's `steady`; null while it is stored. */
   #flushBy: number | null = null;
@@ -114,7 +114,7 @@ export class Follower {
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     const { passed: after, projection } = this.writer;
-    // Those of an older shape may differ.
+    // Documents of an older shape may differ.
     const isOlder = projection.streams.some((prefix) => !followed.includes(prefix));
     const prefixes = isOlder ? [...followed, ...projection.streams] : followed;
     const messages = store.subscribe({ after, prefixes, signal: left.signal });
@@ -129,7 +129,7 @@ export class Follower {
     }
   }
 
-  /** Takes what comes, until the subscription ends or the generation is no longer wanted. */
+  /** Applies events until the subscription ends or the generation is no longer needed. */
   async #takeAll(inbox: Inbox, backOff: BackOff, signal: AbortSignal): Promise<void> {
     const { writer } = this;
     const { clock } = this.#options;
@@ -142,7 +142,7 @@ export class Follower {
       }
       if (batch === 'quiet') {
         if (this.#flushBy !== null) await this.#flush();
-        // With nothing to write, an unavailable store can be waited for.
+        // If there is nothing to write, it can wait for an unavailable store.
         else if (!(await this.#listener.isWanted().catch(() => true))) return;
       } else {
         this.#isLevel = false;
@@ -162,7 +162,10 @@ export class Follower {
     }
   }
 
-  /** Under load, waits so that the next events are taken together. @param taken how many were this view's */
+  /**
+   * Under load, waits so that more events are applied together.
+   * @param taken how many of the last events were this view's
+   */
   async #gather(inbox: Inbox, events: readonly RecordedEvent[], taken: number): Promise<void> {
     const { clock, batchSize, gatherMs } = this.#options;
     const rest = Math.min(gatherMs, taken * GATHER_MS_PER_EVENT);
@@ -186,7 +189,7 @@ export class Follower {
   }
 
   get #failure(): string {
-    return `could not feed the view ${this.writer.projection.name}; retrying`;
+    return `could not update the view ${this.writer.projection.name}; retrying`;
   }
 
   #fail(error: unknown): void {

@@ -1,30 +1,27 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { Position, RecordedEvent, SubscriptionMessage } from '../../domain/event-store.ts';
 
-/** Events after which no more messages are joined. */
+/** The most events that are joined into a batch. */
 const MAX_EVENTS = 2_000;
-/** Turns of the queue of promises within which a message arrives that needs no I/O. */
+/** How many turns of the microtask queue the inbox waits for a message that needs no I/O. */
 const TURNS = 40;
 
-/** What a view takes in one step. */
+/** The events that a view applies in one step. */
 export interface Batch {
   readonly events: readonly RecordedEvent[];
-  /** Everything up to here is among the events, or is of other views. */
+  /** The batch contains all of this view's events up to this position. */
   readonly upTo: Position;
-  /** Whether that was the end of the log. */
+  /** Whether this position was the end of the log. */
   readonly isLevel: boolean;
 }
 
-/**
- * What a view receives of the log: a subscription that can be waited for with patience, and whose messages can be
- * gathered.
- */
+/** A view's subscription to the log. It can wait for a limited time, and join several messages into a batch. */
 export class Inbox {
   readonly #clock: Clock;
   readonly #messages: AsyncIterator<SubscriptionMessage>;
-  /** The next message, while it is waited for. */
+  /** The next message, while the inbox waits for it. */
   #next: Promise<IteratorResult<SubscriptionMessage>> | null = null;
-  /** What was gathered, and not taken yet. */
+  /** Events that were received but not taken yet. */
   #events: RecordedEvent[] = [];
   #upTo: Position | null = null;
   #isLevel = false;
@@ -35,9 +32,9 @@ export class Inbox {
   }
 
   /**
-   * The next batch; what was gathered comes first.
+   * The next batch, starting with events that were already received.
    * @param patience milliseconds to wait at most
-   * @throws what the subscription throws
+   * @throws errors of the subscription
    */
   async next(patience: number): Promise<Batch | 'quiet' | 'ended'> {
     if (this.#upTo === null) {
@@ -52,12 +49,13 @@ export class Inbox {
   }
 
   /**
-   * Waits until enough events have come, or the time is over, or no more come, so that a view takes them together.
+   * Waits so that a view applies several events together: until enough have arrived, no more arrive, or the time is
+   * over.
    *
    * @param options.events how many are enough
    * @param options.patience milliseconds to wait at most
    * @param options.quiet milliseconds without an event after which it stops waiting
-   * @throws what the subscription throws
+   * @throws errors of the subscription
    */
   async gather(options: {
     readonly events: number;
@@ -76,19 +74,19 @@ export class Inbox {
 
   /** Call it when the subscription's signal has been aborted, or when it has thrown. */
   async end(): Promise<void> {
-    // A view that leaves because of an error has its own reason already.
+    // If the view stops because of an error, that error is the one to report.
     await this.#next?.catch(() => undefined);
     await this.#messages.return?.();
   }
 
-  /** Receives what is there already: the message waited for may have come long ago, while the view wrote. */
+  /** Receives everything that has already arrived, perhaps while the view was writing. */
   async #receiveWaiting(): Promise<void> {
     while (this.#events.length < MAX_EVENTS) {
       let settled: IteratorResult<SubscriptionMessage> | null = null;
       const next = (this.#next ??= this.#messages.next());
       next.then(
         (result) => (settled = result),
-        // Thrown by the next call, after these events.
+        // The next call throws this error, after these events were taken.
         () => undefined,
       );
       for (let turn = 0; turn < TURNS && settled === null; turn += 1) await Promise.resolve();
@@ -120,7 +118,7 @@ export class Inbox {
     }
   }
 
-  /** A promise's outcome; null when the time is over first. */
+  /** A promise's outcome, or null after a time limit. */
   #within<T>(promise: Promise<T>, milliseconds: number): Promise<T | null> {
     return new Promise((resolve, reject) => {
       const cancel = this.#clock.after(Math.max(0, milliseconds), () => resolve(null));

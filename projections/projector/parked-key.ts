@@ -12,7 +12,7 @@ import { parkedView } from './parking.ts';
 import type { ViewOptions } from './view-options.ts';
 import type { ViewOrders } from './view-orders.ts';
 
-/** The document of a parked key, up to where it could be folded. */
+/** The document of a parked key, folded up to the last event that could be. */
 interface Refolded {
   readonly position: Position;
   readonly document: JsonObject | null;
@@ -21,13 +21,13 @@ interface Refolded {
   readonly poisoned: PoisonedKey | null;
 }
 
-/** A parked key of the live generation and what was ordered for it. */
+/** A parked key of the live generation, and the orders for it. */
 export interface ParkedKeyWork {
   readonly key: string;
   readonly ordered: ParkedKeyOrder;
   readonly generation: number;
   readonly signal: AbortSignal;
-  /** Stops whatever feeds the generation. Called before it is written. */
+  /** Stops feeding the generation. Called before the generation is written. */
   readonly stopFollower: () => Promise<void>;
 }
 
@@ -35,7 +35,7 @@ const PAGE = 1000;
 
 /**
  * Folds the events that were withheld from a parked key and releases it, or parks it at the next event that cannot be
- * folded. Most of that happens while the view is still fed; only the remainder and the write interrupt the feed.
+ * folded. Most events are folded while the view is still fed; only the last ones and the write interrupt the feed.
  *
  * @throws ReadModelError, EventStoreError
  */
@@ -59,7 +59,7 @@ export async function settleParkedKey(
  * Records, once, which event an order skips. The record comes first: after a crash, later generations know of the skip.
  * One order skips one event: if the key is parked for another event by now, that one stays parked.
  *
- * @returns why the key stays parked, if the order was carried out before; else null
+ * @returns why the key stays parked, if the order was carried out before; otherwise null
  */
 async function recordSkip(
   { parking, projection }: ViewOptions,
@@ -111,7 +111,7 @@ async function refold(
   }
 }
 
-/** Folds the event that parked the key; nothing if it has been truncated from the log. */
+/** Folds the event that parked the key, unless that event has been truncated from the log. */
 async function foldPoison(
   { store, projection }: ViewOptions,
   parked: PoisonedKey,

@@ -9,16 +9,16 @@ export type ParkedDocument = JsonObject & {
   /** `<projection>/<generation>` */
   readonly view: string;
   readonly key: string;
-  /** Of the event that could not be folded. It and all later events for the key are withheld. */
+  /** The position of the event that could not be folded. That event and all later events for the key are withheld. */
   readonly position: Position;
   readonly stream: string;
-  /** In its stream; missing if an older release parked the key. */
+  /** The event's revision in its stream; missing if an older release parked the key. */
   readonly revision?: number;
   readonly type: string;
   readonly error: string;
 };
 
-/** Parked keys of all views. It follows no stream: the projector writes it. */
+/** The view of all parked keys. It follows no stream; the projector writes it. */
 export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
   schema: 1,
@@ -73,7 +73,7 @@ export class Parking {
     return this.#write(documents);
   }
 
-  /** Forgets all parked keys of a view that is built anew. `at`: a position at or after all of them. */
+  /** Forgets all parked keys of a view that is built again. `at`: a position at or after all of them. */
   async forget(view: string, at: Position): Promise<void> {
     const kept = await this.#storedOf(view);
     if (kept.length === 0) return;
@@ -155,8 +155,8 @@ type Written = Pick<
 >;
 
 /**
- * The position of a write, so that it takes effect: a key may be parked again at the same event after it was released
- * at the then end of the log.
+ * A position at which a write takes effect. A key may have been released at the end of the log, and may then be parked
+ * again at an earlier event.
  */
 function positionOf({ position, document }: Written, kept: Written | undefined): Position {
   if (kept === undefined || kept.position < position) return position;
@@ -169,7 +169,7 @@ function positionOf({ position, document }: Written, kept: Written | undefined):
 
 const eventOf = (document: JsonObject): Position => (document as ParkedDocument).position;
 
-/** Closes a failed writer. Its first error says more than one of closing. */
+/** Closes a failed writer. Its first error says more than an error of closing would. */
 async function closeQuietly(writer: ViewWriter): Promise<void> {
   await writer.close().catch(() => undefined);
 }

@@ -1,19 +1,19 @@
 import { fromIso, type Instant } from '../../domain/clock.ts';
 import type { Projection } from '../read-model.ts';
-import { parseRemembered } from '../remembered.ts';
+import { parseRemembered } from '../remembered-json.ts';
 import type { ProjectionStatus } from './projection-status.ts';
 
 /** The name under which the leading projector's report is remembered between processes. */
 export const PROJECTION_REPORT = 'projections';
 
-/** Milliseconds. The projector of an older report is gone. */
+/** If a report is older than this, its projector is gone. Milliseconds. */
 const MAX_REPORT_AGE_MS = 10_000;
 
-/** The status of the views as a projector last reported it. Disposable, and about a second old. */
+/** The last status of the views that a projector reported. It may be lost, and is about a second old. */
 export interface ProjectionReport {
   /** ISO 8601. */
   readonly at: string;
-  /** Of the projector's lease; missing in reports of older releases. */
+  /** The fence of the projector's lease; missing in reports of older releases. */
   readonly fence?: number;
   readonly views: readonly ProjectionStatus[];
 }
@@ -24,7 +24,7 @@ interface Memory {
 
 type Shape = Pick<Projection, 'name' | 'schema'>;
 
-/** Identifies a set of shapes of views, whatever their order. */
+/** Identifies a set of shapes of views, regardless of their order. */
 export function shapesOf(shapes: readonly Shape[]): string {
   return shapes
     .map(({ name, schema }) => `${name}.${schema}`)
@@ -64,7 +64,7 @@ export async function recallReport(
   const reports = leader === undefined ? beside : [leader, ...beside];
   const [newest] = reports.toSorted((a, b) => fromIso(b.at) - fromIso(a.at));
   if (newest === undefined) return null;
-  // A projector that is gone says nothing about the present.
+  // The last report of a projector that is gone says nothing about the present.
   const present = reports.filter((report) => isCurrent(report, fromIso(newest.at)));
   return { at: newest.at, views: present.flatMap(({ views }) => views) };
 }

@@ -3,13 +3,13 @@ import type { Comparison, RebuildOrder } from '../../domain/operators/projection
 import type { RebuildSwitch } from '../../domain/vocabulary.ts';
 
 /**
- * The state of a view as it is reported.
+ * The reported state of a view.
  *
  * `opening`: not opened yet. `filling`: its first generation is being built; nothing can be read yet. `following`: it
  * is fed from the log. `waiting`: a store is unavailable, or another writer moved the view; it retries. `halted`: its
  * first build met an event that cannot be folded; it waits for a rebuild, while an older shape is read. `newer_schema`:
- * the log has events of a newer release; the view stands still until this release is replaced. `stopped`: the projector
- * does not run.
+ * the log has events of a newer release; the view makes no progress until this release is replaced. `stopped`: the
+ * projector does not run.
  */
 export const projectionStates = [
   'opening',
@@ -23,8 +23,8 @@ export const projectionStates = [
 export type ProjectionState = (typeof projectionStates)[number];
 
 /**
- * `waiting`: ordered, not yet begun. `paused`: rests by order. `catching_up`: filled and indexed, on its way to the
- * live generation's position. `ready`: level with the live generation, and compared with it.
+ * `waiting`: ordered, not started yet. `paused`: stopped by an order. `catching_up`: filled and indexed, on its way to
+ * the live generation's position. `ready`: level with the live generation, and compared with it.
  */
 export const rebuildStates = [
   'waiting',
@@ -44,7 +44,7 @@ export interface ProjectionStatus {
   readonly schema: number;
   readonly state: ProjectionState;
   readonly position: Position;
-  /** Age of the last event taken, while there are more; 0 once caught up. */
+  /** Age of the last event taken while more events follow; 0 once the view has caught up. */
   readonly lag_seconds: number;
   readonly caught_up: boolean;
   /** Events folded into this generation since the projector opened it. */
@@ -52,7 +52,7 @@ export interface ProjectionStatus {
   readonly parked: number;
   /** The running rebuild, or the one that failed last. */
   readonly rebuild: RebuildStatus | null;
-  /** The generation before, to which reads can be rolled back; null for none. */
+  /** The previous generation, to which reads can be rolled back; null for none. */
   readonly previous: { readonly version: number; readonly until: string } | null;
   readonly detail: string | null;
 }
@@ -61,7 +61,7 @@ export interface RebuildStatus extends FillingStatus {
   /** Events per second at most; null: unlimited. */
   readonly rate: number | null;
   readonly switch: RebuildSwitch;
-  /** How it differs from the live generation; null until it is ready. */
+  /** How the rebuild differs from the live generation; null until the rebuild is ready. */
   readonly comparison: Comparison | null;
 }
 
@@ -72,7 +72,7 @@ export interface FillingStatus {
   readonly handled: number;
   /** How often a skipped event was left out of a document because it cannot be folded here either. */
   readonly left_out: number;
-  /** 0..1, by the position in the log. */
+  /** A fraction from 0 to 1, by the position in the log. */
   readonly progress: number;
   readonly events_per_second: number;
   /** null while unknown. */
@@ -81,8 +81,9 @@ export interface FillingStatus {
 }
 
 /**
- * A rebuild as it is shown.
- * @param filling its progress if a projector works on it; or the progress of a first build, which nobody ordered
+ * A rebuild in the form that clients see.
+ * @param filling the progress, if a projector works on the rebuild; or the progress of a first build, which nobody
+ *   ordered
  */
 export function rebuildStatus(
   order: RebuildOrder | null,
@@ -94,7 +95,7 @@ export function rebuildStatus(
   const { version, rate, switch: how, comparison, error, paused, ready } = order;
   const asked = { rate, switch: how, comparison };
   if (filling !== null && filling.version === version) {
-    // A filled generation is still fed, but goes no further.
+    // A filled generation is still fed, but its state does not advance.
     const isHeld = paused && (filling.state === 'catching_up' || filling.state === 'ready');
     return { ...filling, ...asked, ...(isHeld && { state: 'paused' }) };
   }

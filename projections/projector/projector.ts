@@ -12,7 +12,7 @@ export interface ProjectorOptions extends ProjectorParts, Partial<ProjectorTunin
   readonly projections: readonly Projection[];
 }
 
-/** Receives the position up to which the view of a name has everything. */
+/** Receives a view's name and the position up to which the view is complete. */
 export type CheckpointListener = (name: string, position: Position) => void;
 
 /**
@@ -21,14 +21,14 @@ export type CheckpointListener = (name: string, position: Position) => void;
  */
 export interface Projector {
   /**
-   * Opens the views, builds missing ones, and follows the log until the signal is aborted; then finishes what is at
-   * hand. Does not reject: failures are retried and shown in the status.
+   * Opens the views, builds missing ones, and follows the log until the signal is aborted. Then finishes its current
+   * work. Does not reject: failures are retried and shown in the status.
    */
   run(signal: AbortSignal): Promise<void>;
 
   status(): readonly ProjectionStatus[];
 
-  /** Calls the listener synchronously for each step of each view. Returns a function that ends that. */
+  /** Calls the listener synchronously for each step of each view. Returns a function that removes the listener. */
   onCheckpoint(listener: CheckpointListener): () => void;
 }
 
@@ -77,7 +77,7 @@ export function createProjector(options: ProjectorOptions): Projector {
       try {
         await parking.close();
       } catch (error) {
-        // Nothing is lost: parked keys are written before their view goes on.
+        // Nothing is lost: parked keys are written before their view continues.
         const fields = { error: errorMessage(error) };
         telemetry.log.info('could not close the parked keys in order', fields);
       }

@@ -63,7 +63,8 @@ export class RetryLoop {
 }
 
 /**
- * Repeats an action until the signal is aborted: it should last that long, and is started again when it ends early.
+ * Repeats an action until the signal is aborted. The action should last that long; if it ends early, it is started
+ * again.
  * @param failure the log message for an error
  */
 export async function keepRunning(

@@ -5,8 +5,8 @@ import type { Projection } from '../read-model.ts';
 const MAX_LINKS = 64;
 
 /**
- * Takes a batch within a span of its own, linked to the traces that its events come from. No span if none of this
- * view's events belongs to a trace.
+ * Takes a batch within a new span, linked to the traces of its events. No span if none of this view's events belongs to
+ * a trace.
  */
 export async function traceBatch<T>(
   traces: Traces,

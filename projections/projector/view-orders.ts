@@ -10,7 +10,7 @@ import {
 import { streams } from '../../domain/streams.ts';
 import type { ViewOptions } from './view-options.ts';
 
-/** Metadata of the events by which a projector reports. */
+/** Metadata of the events that a projector appends to report. */
 export function projectorContext(clock: Clock): CommandContext {
   const now = clock.now();
   const id = newId(now);
@@ -19,7 +19,7 @@ export function projectorContext(clock: Clock): CommandContext {
 
 /** The orders for one view, read and answered by a projector. */
 export class ViewOrders {
-  /** As they were last read. */
+  /** The orders, as last read. */
   current: ProjectionOrders;
   readonly #options: Pick<ViewOptions, 'store' | 'clock' | 'projection'>;
 
@@ -37,7 +37,7 @@ export class ViewOrders {
     return loaded.state;
   }
 
-  /** Appends what was done. @returns the orders after that. @throws EventStoreError */
+  /** Appends a report of what was done. @returns the orders after it. @throws EventStoreError */
   async append(
     decide: (now: ProjectionOrders) => readonly ProjectionEvent[],
   ): Promise<ProjectionOrders> {

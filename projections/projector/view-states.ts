@@ -1,6 +1,5 @@
 /**
- * The life of a view: one closed union of states and one table of transitions, by which `View` runs. In each state it
- * calls the worker of that name, and the event that the worker returns selects the next state.
+ * The life of a view: one closed union of states and one table of transitions. In each state, `View` calls the worker of that name; the event that the worker returns selects the next state.
  *
  *   opening ──► following ◄─────────────────────── switching
  *      │           │  ▲                               ▲
@@ -11,8 +10,8 @@
  *             failed└──────┘
  *
  * In any state:
- * - a live generation, if there is one, is fed and read; until then an older shape may be;
- * - the generation before the live one is fed until its deadline, and a rollback switches to it;
+ * - a live generation, if there is one, is fed and read; until then, an older shape may be fed and read;
+ * - the previous generation is fed until its deadline, and a rollback switches to it;
  * - parked keys of the live generation are retried or skipped as ordered.
  */
 export const viewStates = [
@@ -24,7 +23,7 @@ export const viewStates = [
   'following',
   /** A build folds the log from its beginning into a new generation. */
   'filling',
-  /** The build rests by order. */
+  /** The build is paused by an order. */
   'paused',
   /** The built generation follows the log up to the live one, and is compared with it. */
   'catching_up',
@@ -50,13 +49,13 @@ export type ViewEvent =
   | 'poisoned'
   | 'paused'
   | 'resumed'
-  /** The build is not ordered, or no longer. */
+  /** The build was not requested, or no longer is. */
   | 'canceled'
   /** The built generation is level with the live one, and that is recorded. */
   | 'level'
   /** Reads are to go to the built generation. */
   | 'released'
-  /** Reads are to go back to the generation before. */
+  /** Reads are to go back to the previous generation. */
   | 'rolled_back'
   /** The switch was made, or called off at the last instant. */
   | 'settled';

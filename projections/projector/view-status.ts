@@ -15,13 +15,13 @@ export interface ViewParts {
   readonly live: Follower | null;
   readonly older: Follower | null;
   readonly build: Build | null;
-  /** The version of the generation before, while it is fed. */
+  /** The version of the previous generation, while it is fed. */
   readonly previous: number | null;
-  /** The last error of managing the view; null once that has succeeded since. */
+  /** The last error in managing the view; null if an action has succeeded since. */
   readonly error: string | null;
 }
 
-/** The status of a view as it is reported. */
+/** The reported status of a view. */
 export function viewStatus(parts: ViewParts): ProjectionStatus {
   const { projection, clock, orders, live, older, build, error } = parts;
   const read = live ?? older;

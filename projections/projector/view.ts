@@ -16,7 +16,10 @@ import { ViewOrders } from './view-orders.ts';
 import { nextState, type EventIn, type ViewEvent, type ViewState } from './view-states.ts';
 import { viewStatus } from './view-status.ts';
 
-/** What is done in each state: one step, and the event that came of it; null while there is nothing more to do. */
+/**
+ * The worker of each state: it does one step and returns the resulting event, or null while there is nothing more to
+ * do.
+ */
 type Workers = {
   readonly [S in Exclude<ViewState, 'opening' | 'stopped'>]: (
     orders: ProjectionOrders,
@@ -25,9 +28,9 @@ type Workers = {
 };
 
 /**
- * One view through its life, as the table in view-states.ts has it. Orders of operators (events of `projection-<name>`)
- * are compared with the present state again and again. So whichever projector runs carries out each order once, and
- * after a crash the next one goes on.
+ * Takes one view through the states of view-states.ts. Orders of operators (events of `projection-<name>`) are compared
+ * with the present state repeatedly. So the running projector carries out each order once, and after a crash the next
+ * projector continues.
  */
 export class View {
   readonly #options: ViewOptions;
@@ -73,7 +76,7 @@ export class View {
     return this.#options.projection;
   }
 
-  /** There may be something to do: a new order, or something that one waits for. */
+  /** There may be something to do: a new order, or an event for which an order waits. */
   notify(): void {
     this.#isNotified = true;
     this.#wake();
@@ -81,7 +84,8 @@ export class View {
 
   /**
    * The live generation and its position; null if there is none. Discards generations that an earlier process left and
-   * nobody ordered, and views of another log. Retries until the stores answer; null too when the signal is aborted.
+   * that nobody ordered, and views of another log. Retries until the stores answer. Also null when the signal is
+   * aborted.
    */
   async findLive(
     signal: AbortSignal,
@@ -222,7 +226,7 @@ export class View {
     if (this.#isPaused(orders)) return 'paused';
     const order = runningRebuild(orders);
     const waits = order?.switch === 'manual' && !order.switchRequested;
-    // While nothing can be read, there is nothing to wait for.
+    // While no generation can be read, the first one is released without an order.
     return waits && this.#live !== null ? null : 'released';
   }
 
@@ -260,14 +264,14 @@ export class View {
     return null;
   }
 
-  /** Records what came of a rebuild, if it is still ordered. */
+  /** Records the result of a rebuild that is still ordered. */
   async #record(event: ProjectionEvent): Promise<void> {
     await this.#orders.append((now) =>
       runningRebuild(now)?.version === event.data.version ? [event] : [],
     );
   }
 
-  /** Whether the build is to rest. While nothing can be read, there is nothing that it could rest beside. */
+  /** Whether the build is to pause. It never pauses while nothing can be read. */
   #isPaused(orders: ProjectionOrders): boolean {
     return runningRebuild(orders)?.paused === true && !this.#generations.isAlone;
   }
@@ -282,13 +286,13 @@ export class View {
     await this.#older.stop();
   }
 
-  /** Drops a build that is no longer ordered. @returns whether there was one */
+  /** Drops a build that is no longer requested. @returns whether there was one */
   async #dropUnordered(orders: ProjectionOrders): Promise<boolean> {
     const build = this.#build;
     const order = runningRebuild(orders);
     if (build === null || build.version === order?.version) return false;
     const isFirst = order === null && build.version > orders.lastVersion && this.#live === null;
-    // A failed build is shown until something else is ordered.
+    // A failed build is shown until the next order.
     const isShown = build.error !== null && orders.rebuild?.version === build.version;
     if (isFirst || isShown) return false;
     await build.stop();

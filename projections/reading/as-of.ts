@@ -17,8 +17,8 @@ import { lastDayKey, type LastDayDocument } from '../views/statistics-tasks.ts';
 import { tasksProjection, type TaskDocument } from '../views/tasks.ts';
 
 /**
- * A point in the past. An instant means everything up to the last event of the record's own streams that occurred at or
- * before it: clocks of machines differ, the order of the log does not.
+ * A point in the past. An instant includes all events up to the last event of the record's own streams that occurred at
+ * or before the instant. Clocks of machines differ, but the order of the log is fixed.
  */
 export type PointInTime =
   | { readonly kind: 'instant'; readonly at: string }
@@ -27,18 +27,18 @@ export type PointInTime =
 const PAGE = 500;
 
 /**
- * The last events of `fires-<task>` that a task's document is folded from. Each carries all that the document needs,
- * except corrections, which never come so many in a row.
+ * The last events of `fires-<task>` that a task's document is folded from. Each event carries everything that the
+ * document needs, except corrections. There are never this many corrections in a row.
  */
 const LAST_FIRES = 20;
 
-/** Runs per read when looking for the one that started last before a position. */
+/** Runs per read in the search for the run that started last before a position. */
 const CANDIDATES = 20;
 
 /**
  * A record of one stream as of a point in time, by the same fold as its view.
  * @returns null if it did not exist then
- * @throws EventStoreError `CORRUPT_EVENT` for an event up to then, `UNAVAILABLE`
+ * @throws EventStoreError `CORRUPT_EVENT` for an event up to that time, `UNAVAILABLE`
  */
 export async function documentAsOf<D extends JsonObject>(
   store: EventStore,
@@ -102,7 +102,8 @@ export async function lastRunAsOf(
   const [next] = await store.readAll(point.position, 1);
   const [last] = await store.readAllBackwards(next?.position ?? null, 1);
   const lastAt = last?.metadata.occurredAt ?? '';
-  // Times do not follow the order of the log: the next event may have been decided before a start that counts.
+  // Times do not follow the order of the log: the next event may have been decided before a start
+  // that must be included.
   const nextAt = next?.metadata.occurredAt ?? '';
   const latest = lastAt > nextAt ? lastAt : nextAt;
   const bound =
@@ -118,7 +119,7 @@ export async function lastRunAsOf(
   return removedStart(readModel, taskId, lastAt);
 }
 
-/** The latest start among a task's removed runs; null if that is after the instant. */
+/** The latest start among a task's removed runs; null if that start is after the instant. */
 async function removedStart(
   readModel: ReadModel,
   taskId: string,
@@ -129,7 +130,7 @@ async function removedStart(
   return removed_start !== null && removed_start <= at ? removed_start : null;
 }
 
-/** Runs are sorted by the time they were queued, and none starts before that: later ones are left out. */
+/** Runs are sorted by the time they were queued, and no run starts before it was queued. So later runs are left out. */
 function startedUpTo(query: Query, at: string): Query {
   const until = (field: string) => ({ field, op: 'lte', value: at }) as const;
   return { ...query, filters: [...query.filters, until('started_at'), until('queued_at')] };
@@ -144,7 +145,10 @@ function upTo(events: readonly RecordedEvent[], point: PointInTime): readonly Re
   return events.slice(0, events.findLastIndex((event) => isWithin(event, point)) + 1);
 }
 
-/** The last event of a task's `fires-` that meets a condition which all earlier ones meet too; by binary search. */
+/**
+ * Finds, by binary search, the last event of a task's `fires-` stream that meets a condition. All earlier events must
+ * meet it too.
+ */
 async function lastFire(
   store: EventStore,
   id: string,
@@ -166,7 +170,7 @@ async function lastFire(
   return low;
 }
 
-/** Includes events that cannot be read: they may be later than asked for. */
+/** Includes unreadable events, which may be later than requested. */
 async function wholeStream(store: EventStore, stream: string): Promise<readonly RecordedEvent[]> {
   const events: RecordedEvent[] = [];
   for (;;) {

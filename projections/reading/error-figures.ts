@@ -4,34 +4,34 @@ import type { ErrorDayDocument, FailedQuarter } from '../views/statistics-errors
 import type { Bucket, Period } from './statistics-periods.ts';
 import { bucketAt } from './statistics-sums.ts';
 
-/** Tasks that a group names. */
+/** The most tasks that a group names. */
 const MAX_TASKS = 20;
 
-/** Failed runs of a period whose errors are alike. */
+/** The failed runs of a period with similar errors. */
 export interface ErrorGroupFigures {
   readonly id: string;
-  /** The message, with marks for what differs between the runs. */
+  /** The message, with placeholders for the parts that differ between runs. */
   readonly error: string;
-  /** One of the messages. */
+  /** An example of the messages. */
   readonly example: string;
   readonly count: number;
   readonly first: string;
   readonly last: string;
-  /** The run that failed last; null with a filter by task, as it may be of another one. */
+  /** The run that failed last; null with a filter by task, because it may belong to another task. */
   readonly last_run_id: string | null;
-  /** Most failures first, at most {@link MAX_TASKS}. */
+  /** The tasks with the most failures first, at most {@link MAX_TASKS}. */
   readonly tasks: readonly { readonly task_id: string; readonly count: number }[];
-  /** At least so many; exact unless `has_more_tasks`. */
+  /** The number of tasks; a lower bound if `has_more_tasks`. */
   readonly task_count: number;
-  /** Whether some tasks are unknown: the view names 30 for each quarter hour. */
+  /** Whether some tasks are unknown, because the view names only 30 per quarter hour. */
   readonly has_more_tasks: boolean;
-  /** Failures by bucket; empty without buckets. */
+  /** Failures by bucket; empty if no buckets were requested. */
   readonly counts: readonly number[];
 }
 
 /**
- * The failures of a period by error, the latest first.
- * @param buckets by which they are counted too; none if empty
+ * The failures of a period by error, latest first.
+ * @param buckets by which failures are also counted; may be empty
  * @param taskId only failures of this task
  */
 export function errorFigures(
@@ -106,6 +106,6 @@ class Group {
   }
 }
 
-/** The beginning of each bucket. */
+/** The start of each bucket. */
 export const startsOf = (buckets: readonly Bucket[]): readonly string[] =>
   buckets.map(({ start }) => toIso(start));

@@ -4,19 +4,19 @@ import type { JsonObject } from '../../domain/json.ts';
 import { storedPayload, withPayload } from '../../domain/topics/stored-payload.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
-/** Payloads in memory, and their characters. */
+/** Limits of the payloads in memory: their number and their total characters. */
 const MAX_PAYLOADS = 1_000;
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 interface Stored {
   readonly namespace: string;
-  /** As JSON: each reader gets an object of its own. */
+  /** Payloads as JSON text, so that each reader gets its own object. */
   readonly text: string;
 }
 
 /**
- * The payloads of the events that triggered runs: those in the run's request, and those that are stored once for all
- * runs of an event. The latter are read once and kept, as many runs need one at a time.
+ * The payloads of the events that triggered runs. They are in the run's request, or stored once for all runs of an
+ * event. Stored payloads are read once and kept, because many runs need the same payload at the same time.
  */
 export class EventPayloads {
   readonly #store: Pick<EventStore, 'readStream'>;
@@ -32,7 +32,7 @@ export class EventPayloads {
   }
 
   /**
-   * An event with its payload; null where the log has none that belongs to the run's namespace.
+   * An event with its payload; null if the log has none in the run's namespace.
    * @throws EventStoreError
    */
   async whole(event: RequestedEvent, namespace: string): Promise<TriggeringEvent | null> {
@@ -41,13 +41,13 @@ export class EventPayloads {
     return text === null ? null : withPayload(event, JSON.parse(text) as JsonObject);
   }
 
-  /** A stored payload as JSON; null as in {@link whole}. @throws EventStoreError */
+  /** A stored payload as JSON; null in the same cases as {@link whole}. @throws EventStoreError */
   async textOf(eventId: string, namespace: string): Promise<string | null> {
     const stored = this.#known.get(eventId) ?? (await this.#read(eventId));
     return stored?.namespace === namespace ? stored.text : null;
   }
 
-  /** Reads a payload once for all that ask for it meanwhile. */
+  /** Reads a payload once for all concurrent callers. */
   #read(eventId: string): Promise<Stored | null> {
     const pending = this.#reading.get(eventId);
     if (pending !== undefined) return pending;

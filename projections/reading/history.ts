@@ -36,13 +36,13 @@ const PAGE = 100;
 /** Bytes of items after which a page ends early, so that a response stays within 4 MiB. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024 - 16 * 1024;
 
-/** Bytes above which a value is cut from a change. The record itself has it whole. */
+/** Values with more bytes than this are cut in a change. The record itself has the whole value. */
 const MAX_VALUE_BYTES = 64 * 1024;
 
 /** How the events of a record fold, and which fields are compared. */
 interface RecordFold<D> {
   readonly stream: string;
-  /** The record just before an event of the span, if folding the stream alone does not give it. */
+  /** The record just before an event of the span, if folding the stream alone does not produce that record. */
   readonly before?: (document: D | null, event: RecordedEvent) => Promise<D | null>;
   readonly evolve: (document: D | null, event: RecordedEvent) => D | null;
   readonly show: (document: D) => object | Promise<object>;
@@ -58,9 +58,15 @@ export function taskHistory(
     stream: streams.task(id),
     before: (task, event) => withFiresUpTo(store, task, id, event.position),
     evolve: (task, event) => tasksProjection.evolve(task, event, id),
-    // An event itself says who paused or snoozed the task.
-    show: ({ id: _id, rhythm: _rhythm, paused: _paused, snoozed: _snoozed, ...task }) =>
-      withoutBookkeeping(task),
+    // These fields are left out because the event itself says who paused or snoozed the task.
+    show: ({
+      id: _id,
+      rhythm: _rhythm,
+      paused: _paused,
+      snoozed: _snoozed,
+      secrets: _secrets,
+      ...task
+    }) => withoutBookkeeping(task),
   });
 }
 
@@ -97,7 +103,7 @@ export function agentHistory(
   });
 }
 
-/** Without fields that every change changes. */
+/** A record without the fields that differ after every change. */
 function withoutBookkeeping(shown: object): object {
   const {
     revision: _revision,

@@ -24,6 +24,7 @@ export class LiveStreams<S, E extends DomainEvent> {
   readonly #store: EventStore;
   readonly #prefix: string;
   readonly #fold: Fold<S, E>;
+  readonly #keepsMissing: boolean;
   readonly #cached: WeighedCache<Loaded<S>>;
   readonly #loading = new Map<string, { promise: Promise<Loaded<S>>; seen: number }>();
   /** The subscription has delivered everything up to here. */
@@ -32,11 +33,25 @@ export class LiveStreams<S, E extends DomainEvent> {
   /** How often {@link follow} has started. */
   #followings = 0;
 
-  constructor(store: EventStore, prefix: string, fold: Fold<S, E>, capacity = MAX_STREAMS) {
+  /**
+   * @param options.capacity how many streams are cached. Default: 50,000
+   * @param options.keepsMissing whether it is also cached that a stream has no events, for {@link getOrMissing}. Not for
+   *   streams whose ids anybody can choose: they would take the place of others. Default: false
+   */
+  constructor(
+    store: EventStore,
+    prefix: string,
+    fold: Fold<S, E>,
+    options: { readonly capacity?: number; readonly keepsMissing?: boolean } = {},
+  ) {
     this.#store = store;
     this.#prefix = prefix;
     this.#fold = fold;
-    this.#cached = new WeighedCache({ entries: capacity, weight: MAX_WEIGHT });
+    this.#keepsMissing = options.keepsMissing ?? false;
+    this.#cached = new WeighedCache({
+      entries: options.capacity ?? MAX_STREAMS,
+      weight: MAX_WEIGHT,
+    });
   }
 
   /**
@@ -60,10 +75,22 @@ export class LiveStreams<S, E extends DomainEvent> {
     }
   }
 
-  /** The stream's state as known here; read if it is not cached. */
+  /** The cached state of the stream; read from the log if it is not cached, or only cached as missing. */
   get(id: string): Promise<Loaded<S>> | Loaded<S> {
     const known = this.#cached.get(id);
-    if (known) return known;
+    if (known !== undefined && known.revision !== 'none') return known;
+    return this.#read(id);
+  }
+
+  /**
+   * Like {@link get}, but also returns from memory that a stream has no events. It may then miss a stream that another
+   * process has just begun. For facts that every run needs, such as whether its owner is disabled.
+   */
+  getOrMissing(id: string): Promise<Loaded<S>> | Loaded<S> {
+    return this.#cached.get(id) ?? this.#read(id);
+  }
+
+  #read(id: string): Promise<Loaded<S>> {
     const pending = this.#loading.get(id);
     if (pending) return pending.promise;
     const entry = { promise: this.#load(id), seen: -1 };
@@ -81,7 +108,9 @@ export class LiveStreams<S, E extends DomainEvent> {
     this.#keep(id, { state, revision, position });
   }
 
-  /** Calls the listener with the id of each stream that changes; with null when any may have changed unnoticed. */
+  /**
+   * Calls the listener with the id of each stream that changes, or with null if any stream may have changed unnoticed.
+   */
   onChange(listener: (id: string | null) => void): void {
     this.#listeners.push(listener);
   }
@@ -99,9 +128,10 @@ export class LiveStreams<S, E extends DomainEvent> {
         // Following restarted during the read: events in between may be missing.
         if (this.#followings !== followings) continue;
         const seen = this.#loading.get(id)?.seen ?? -1;
-        // An event arrived during the read and is not in it: read again.
+        // An event arrived during the read, and the state read does not contain it: read again.
         if (loaded.revision !== 'none' ? loaded.revision < seen : seen >= 0) continue;
-        return loaded.revision === 'none' ? loaded : this.#keep(id, loaded);
+        const isKept = loaded.revision !== 'none' || this.#keepsMissing;
+        return isKept ? this.#keep(id, loaded) : loaded;
       }
     } finally {
       this.#loading.delete(id);
@@ -111,7 +141,7 @@ export class LiveStreams<S, E extends DomainEvent> {
   /** Caches a state unless a newer one is cached. @returns the newer of the two */
   #keep(id: string, loaded: Loaded<S>): Loaded<S> {
     const known = this.#cached.peek(id);
-    if (known && Number(known.revision) >= Number(loaded.revision)) return known;
+    if (known && lastOf(known) >= lastOf(loaded)) return known;
     this.#cached.set(id, loaded);
     return loaded;
   }
@@ -122,11 +152,11 @@ export class LiveStreams<S, E extends DomainEvent> {
     const pending = this.#loading.get(id);
     if (pending) pending.seen = Math.max(pending.seen, event.revision);
     const known = this.#cached.peek(id);
-    if (known && known.revision !== 'none') {
-      if (event.revision === known.revision + 1 && event.fault === undefined) {
+    if (known && event.revision > lastOf(known)) {
+      if (event.revision === lastOf(known) + 1 && event.fault === undefined) {
         const state = this.#fold.evolve(known.state, event as unknown as E, event);
         this.#cached.set(id, { state, revision: event.revision, position: event.position });
-      } else if (event.revision > known.revision) {
+      } else {
         this.#cached.delete(id);
       }
     }
@@ -137,3 +167,6 @@ export class LiveStreams<S, E extends DomainEvent> {
     for (const listener of this.#listeners) listener(id);
   }
 }
+
+/** The revision of a stream's last event; -1 without any. */
+const lastOf = ({ revision }: Loaded<unknown>): number => (revision === 'none' ? -1 : revision);

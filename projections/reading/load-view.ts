@@ -5,8 +5,8 @@ import { ReadModelError, type Filter, type Projection, type ReadModel } from '..
 import { pagesOf, unlessMissing } from './pages.ts';
 
 /**
- * Documents per read. A page is in memory twice, here and in the reading thread; but a store may have to evaluate the
- * filters anew for each page.
+ * Documents per read. Large pages cost memory twice, here and in the reading thread. With small ones, a store may have
+ * to evaluate the filters more often.
  */
 const PAGE = 2_000;
 
@@ -16,10 +16,10 @@ export type ReadableViews = IdentifiableViews & Pick<ReadModel, 'find'>;
 /**
  * Reads a view, or the part that passes the filters, into memory, before its reader follows the log.
  *
- * The checkpoint is read first: documents may be further, which the reader recognises by the events' revisions. If
+ * The checkpoint is read first. Documents may be ahead of it; the reader recognises that by the events' revisions. If
  * there is no view yet, the reader starts at the log's beginning.
  *
- * @param from.store the log that is followed then
+ * @param from.store the log that the reader follows afterwards
  * @returns the position to follow the log from
  * @throws ReadModelError `UNAVAILABLE`, also for a view of another log, which the projector rebuilds; EventStoreError
  */

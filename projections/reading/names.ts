@@ -5,7 +5,7 @@ import { idOf, kindOf, topicIn } from '../../domain/streams.ts';
 import type { TaskState } from '../../domain/tasks/task.ts';
 
 export interface NameSource {
-  /** Of a registered or removed agent; null for others. */
+  /** The name of a registered or removed agent; null for others. */
   readonly agentName: (id: string) => Promise<string | null>;
   /** null for a task that never existed. */
   readonly taskTitle: (id: string) => Promise<string | null>;
@@ -24,12 +24,13 @@ const MAX_STREAMS = 10_000;
 /** Kinds of streams whose first event names their task. */
 const ofTasks: ReadonlySet<string> = new Set(['run', 'backfill', 'webhook']);
 
-/** Kinds of streams whose first event has a name, which never changes. */
+/** Kinds of streams whose first event has a permanent name. */
 const namedAtFirst: ReadonlySet<string> = new Set(['secret', 'worker', 'apikey']);
 
 /**
- * Names of agents and titles of tasks, for readers of an audit or an export. Current names, by which they are found
- * today; changes of a name are in the audit. Removed and canceled ones keep their last name.
+ * Names of agents and titles of tasks, for readers of an audit or an export. These are current names, because agents
+ * and tasks are found by them today; the audit has changes of names. Removed agents and canceled tasks keep their last
+ * name.
  */
 export class Names {
   readonly #source: NameSource;
@@ -67,7 +68,7 @@ export class Names {
   }
 
   /**
-   * The name of what a stream is about, except a task: of an agent, a secret, an API key, a worker, a namespace or a topic.
+   * The name of a stream's subject: an agent, secret, API key, worker, namespace or topic, but not a task.
    * @returns null for other streams
    */
   async subjectOf(stream: string): Promise<string | null> {
@@ -89,7 +90,7 @@ export class Names {
   }
 }
 
-/** Remembers something about a stream, and forgets the oldest of too many. */
+/** Remembers something about a stream, and forgets the oldest entry if there are too many. */
 function keep<T>(known: Map<string, T>, stream: string, value: T): void {
   known.set(stream, value);
   const [oldest] = known.keys();

@@ -19,13 +19,13 @@ export const MAX_CLOCK_SKEW_MS = 10_000;
 
 export interface PlaceInLog {
   readonly position: Position;
-  /** `occurredAt` of the event there. */
+  /** `occurredAt` of the event at this position. */
   readonly at: string;
 }
 
 /**
- * The last event of the log that occurred at or before an instant; null if none did. Positions are not times: the views
- * say where to start reading, so that little of the log is read.
+ * The last event of the log that occurred at or before an instant; null if none did. Positions are not times. The views
+ * give a place to start, so that only a small part of the log is read.
  *
  * @param at ISO 8601, as the service writes it
  * @throws EventStoreError `UNAVAILABLE`, ReadModelError `UNAVAILABLE`
@@ -49,12 +49,12 @@ export async function positionAt(
   }
 }
 
-/** A position to start the search at: of the last audited event or queued run before the instant. */
+/** The position at which the search starts: that of the last audited event or queued run before the instant. */
 async function searchStart(
   { store, readModel }: { readonly store: EventStore; readonly readModel: ReadModel },
   at: string,
 ): Promise<Position> {
-  // Strictly before that event: it may be the one.
+  // Strictly before that event, because it may be the event to find.
   const before = async (position: Position | undefined): Promise<Position> => {
     if (position === undefined) return BEGINNING;
     const [previous] = await store.readAllBackwards(position, 1);

@@ -1,8 +1,15 @@
 import type { Cancel, Clock } from '../../domain/clock.ts';
 import { BEGINNING, type Position } from '../../domain/event-store.ts';
+import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Projection, ReadModel } from '../read-model.ts';
 
-/** Waits until a view has everything up to a position. */
+/** The message that reports a failure. */
+const FAILURE = 'could not read the position of a view; retrying';
+
+/** Pause after a failed poll. Milliseconds. */
+const PAUSE_AFTER_FAILURE = 100;
+
+/** Waits until a view is complete up to a position. */
 export interface PositionWaiter {
   /**
    * @param atMost milliseconds
@@ -18,13 +25,14 @@ export interface PositionWaiter {
   /** The last known position of a view. */
   known(projection: Projection): Position;
 
-  /** Notifies of a checkpoint: a `CheckpointListener`, where the projector is near. */
+  /** A `CheckpointListener` for a projector in this process. */
   readonly notify: (name: string, position: Position) => void;
 }
 
 interface WaiterOptions {
   readonly readModel: ReadModel;
   readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, 'failures'>;
   /** Default 5. */
   readonly pollMs?: number;
 }
@@ -56,7 +64,7 @@ export function createPositionWaiter(options: WaiterOptions): PositionWaiter {
 }
 
 class Watch {
-  /** The view is at least here. It never goes back, not even by a rebuild. */
+  /** The view has passed at least this position. It never goes back, not even in a rebuild. */
   known: Position = BEGINNING;
   readonly #projection: Projection;
   readonly #options: WaiterOptions;
@@ -95,14 +103,18 @@ class Watch {
 
   async #poll(): Promise<void> {
     this.#isPolling = true;
-    const { readModel, clock, pollMs = 5 } = this.#options;
+    const { readModel, clock, telemetry, pollMs = 5 } = this.#options;
     while (this.#waiting.size > 0) {
+      let pause = pollMs;
       try {
         this.reached(await readModel.checkpoint(this.#projection));
-      } catch {
-        // It counts as behind; waiters time out.
+        telemetry.failures.worked(FAILURE);
+      } catch (error) {
+        // The view counts as behind, and waiters time out.
+        telemetry.failures.failed(FAILURE, error, { view: this.#projection.name });
+        pause = Math.max(pause, PAUSE_AFTER_FAILURE);
       }
-      if (this.#waiting.size > 0) await clock.sleep(pollMs);
+      if (this.#waiting.size > 0) await clock.sleep(pause);
     }
     this.#isPolling = false;
   }

@@ -5,10 +5,10 @@ interface Waiter {
   readonly resolve: () => void;
 }
 
-/** How far a follower of the log has come, for those that wait for it. */
+/** The position that a follower of the log has reached. Callers can wait for it. */
 export class ReachedPosition {
   #position: Position = BEGINNING;
-  /** Whether the follower is complete up to its position. Until then, all wait. */
+  /** Whether the follower is complete up to its position. Until then, all callers wait. */
   #isComplete = false;
   #waiting: Waiter[] = [];
 
@@ -16,7 +16,7 @@ export class ReachedPosition {
     return this.#position;
   }
 
-  /** The follower is complete up to a position. */
+  /** Notes that the follower is complete up to a position. */
   reach(position: Position): void {
     this.#isComplete = true;
     if (position > this.#position) this.#position = position;
@@ -27,7 +27,7 @@ export class ReachedPosition {
     for (const { resolve } of passed) resolve();
   }
 
-  /** The follower begins again, and is incomplete until it next reaches a position. */
+  /** Notes that the follower starts again. It is incomplete until it next reaches a position. */
   restart(): void {
     this.#isComplete = false;
   }
@@ -38,8 +38,8 @@ export class ReachedPosition {
   }
 
   /**
-   * Resolves once the follower is complete and has passed a position. Never times out: rejects with the signal's reason
-   * when that is aborted.
+   * Resolves once the follower is complete and has passed a position. Never times out. Rejects with the signal's reason
+   * when the signal is aborted.
    */
   passed(position: Position, signal: AbortSignal): Promise<void> {
     if (this.hasPassed(position)) return Promise.resolve();

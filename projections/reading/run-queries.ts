@@ -5,14 +5,16 @@ import { within, type Reach } from '../reach.ts';
 /** The filters of `GET /runs`. */
 export interface RunFilters {
   readonly task_id?: string | undefined;
-  /** The run that waits for their end. */
+  /** Only children of this run. */
   readonly parent_run_id?: string | undefined;
   readonly success?: boolean | undefined;
   readonly state?: RunState | undefined;
-  /** In one of these, where no single state is given. */
+  /** Only runs in one of these states, if no single state is given. */
   readonly states?: readonly RunState[] | undefined;
   readonly trigger?: RunTrigger | undefined;
-  /** Started after it; ISO 8601 as the service writes it (UTC, milliseconds). */
+  /** Only runs that were queued before this instant; as `start_time`. */
+  readonly until?: string | undefined;
+  /** Only runs that started after this instant; ISO 8601 as the service writes it (UTC, milliseconds). */
   readonly start_time?: string | undefined;
   readonly end_time?: string | undefined;
 }
@@ -24,14 +26,14 @@ export interface RunListing {
 }
 
 /**
- * The filters and the sort of a list of runs, newest first: by start if a span of starts is given, else by the time
- * they were queued, so that either uses an index. Skipped runs are left out unless their state is asked for. A task's
- * runs always use the task's index, and else a parent's runs the parent's.
+ * The filters and the sort of a list of runs, newest first: by start if a span of starts is given, otherwise by the
+ * time they were queued. Both orders use an index. Skipped runs are left out unless their state is requested. A filter
+ * by task always uses the task's index. Otherwise, a filter by parent uses the parent's index.
  *
- * @returns null if no run can match (a state and a success that contradict each other)
+ * @returns null if no run can match, because state and success contradict each other
  */
 export function runListing(reach: Reach, wanted: RunFilters): RunListing | null {
-  const { task_id, parent_run_id, trigger, states, start_time, end_time } = wanted;
+  const { task_id, parent_run_id, trigger, states, until, start_time, end_time } = wanted;
   const filters: Filter[] = [...within(reach)];
   // `success` stands for one of two states.
   const successState = wanted.success === undefined ? undefined : successStates(wanted.success);
@@ -43,7 +45,7 @@ export function runListing(reach: Reach, wanted: RunFilters): RunListing | null 
   if (state !== undefined) filters.push(equals('state', state));
   else if (states !== undefined) filters.push({ field: 'state', op: 'in', value: states });
   const isOfOne = task_id !== undefined || parent_run_id !== undefined;
-  // The state implies `listed`; without a task or a parent, the indexes of states are used.
+  // The state implies `listed`. Without a task or a parent, the indexes of states are used.
   if (isOfOne) filters.push(equals('listed', state !== 'skipped'));
   else if (state === undefined && states === undefined) {
     filters.push(
@@ -51,13 +53,14 @@ export function runListing(reach: Reach, wanted: RunFilters): RunListing | null 
     );
   }
   if (trigger !== undefined) filters.push(equals('trigger', trigger));
+  if (until !== undefined) filters.push({ field: 'queued_at', op: 'lt', value: until });
   if (start_time !== undefined) filters.push({ field: 'started_at', op: 'gt', value: start_time });
   if (end_time !== undefined) filters.push({ field: 'started_at', op: 'lt', value: end_time });
   const field = ofSpan && !isOfOne ? 'started_at' : 'queued_at';
   return { filters, sort: [{ field, direction: 'descending' }] };
 }
 
-/** Runs of a task that are compared with a later one. */
+/** How many earlier runs of a task are compared with a run. */
 const MAX_COMPARED = 50;
 
 type Placed = { readonly id: string; readonly task_id: string; readonly queued_at: string };

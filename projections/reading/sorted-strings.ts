@@ -1,7 +1,7 @@
 /** A set of strings that is read in order, page by page. */
 export class SortedStrings {
   readonly #strings = new Set<string>();
-  /** null until it is read: strings are mostly added in bulk before, and sorting them once is cheaper. */
+  /** null until the set is read. Most strings are added in bulk before that, and sorting them once is cheaper. */
   #order: string[] | null = null;
 
   get size(): number {
@@ -36,7 +36,7 @@ export class SortedStrings {
   }
 }
 
-/** The index of a string in sorted strings, or where it would be. */
+/** The index of a string in sorted strings, or the index at which it would be inserted. */
 function placeOf(order: readonly string[], value: string): number {
   let low = 0;
   let high = order.length;

@@ -6,7 +6,7 @@ import { Sum, rounded, sumsOf, type Figures } from './statistics-sums.ts';
 /** One day of the zone; days without runs are included. */
 export interface DayStatistics extends Figures {
   readonly date: string;
-  /** When the day begins. */
+  /** The start of the day. */
   readonly start: string;
 }
 
@@ -15,10 +15,10 @@ export interface HourStatistics extends Figures {
   readonly start: string;
 }
 
-/** How figures are divided, as asked for. */
+/** The requested division of the figures. */
 export interface Division {
   readonly period: Period;
-  /** By hour too. */
+  /** Whether also by hour. */
   readonly isHourly: boolean;
 }
 
@@ -26,7 +26,7 @@ interface Divided {
   readonly timezone: string;
   /** Ascending, one for each day of the period. */
   readonly by_day: readonly DayStatistics[];
-  /** Ascending, one for each hour of the period; only if asked for. */
+  /** Ascending, one for each hour of the period; only if requested. */
   readonly by_hour?: readonly HourStatistics[];
 }
 
@@ -34,7 +34,7 @@ interface Divided {
 export interface TaskStatistics extends Figures, Divided {
   readonly task_id: string;
   readonly period_days: number;
-  /** Within the period, like the next two. */
+  /** In the period, as in the next two fields. */
   readonly last_run: string | null;
   readonly last_success: string | null;
   readonly last_failure: string | null;
@@ -48,7 +48,7 @@ export interface StatisticsSummary extends Figures, Divided {
   readonly runs_per_day: number;
 }
 
-/** The first UTC day that a period touches: documents from there on are needed. */
+/** The first UTC day that overlaps a period. Documents from that day on are needed. */
 export function firstUtcDayOf({ start }: Period): string {
   return toIso(start).slice(0, 10);
 }

@@ -3,7 +3,7 @@ import { DAY, HOUR } from '../../domain/schedule/civil.ts';
 import { zoneOf, type Zone } from '../../domain/schedule/zone.ts';
 import { QUARTER } from '../views/statistics-days.ts';
 
-/** A stretch of time that figures are given for. Both ends are full quarter hours. */
+/** A span of time with its own figures. Both ends are full quarter hours. */
 export interface Bucket {
   readonly start: Instant;
   /** Exclusive. */
@@ -12,15 +12,15 @@ export interface Bucket {
   readonly date: string;
 }
 
-/** Part of the statistics' past, in a time zone. */
+/** The period that statistics cover, in a time zone. */
 export interface Period {
   readonly zone: Zone;
   readonly start: Instant;
   /** Exclusive; in the future if the last day or quarter hour is not over. */
   readonly end: Instant;
-  /** As asked for, in days. */
+  /** The length in days, as requested. */
   readonly length: number;
-  /** The days that it touches, ascending, each cut to it. */
+  /** The days that overlap it, ascending, each cut to it. */
   readonly days: readonly Bucket[];
 }
 
@@ -35,7 +35,7 @@ export function lastHours(zone: Zone, hours: number, now: Instant): Period {
   return periodOf(zone, hours / 24, floor(now - hours * HOUR), floor(now) + QUARTER);
 }
 
-/** The hours of a period as its zone's clock shows them; shorter where the clock changes by less than an hour. */
+/** The hours of a period by the clock of its zone. They are shorter where the clock changes by less than an hour. */
 export function hoursOf({ zone, start, end }: Period): readonly Bucket[] {
   const hours: Bucket[] = [];
   for (let at = start; at < end;) {
@@ -47,7 +47,7 @@ export function hoursOf({ zone, start, end }: Period): readonly Bucket[] {
   return hours;
 }
 
-/** The zone of an IANA name; null for an unknown one. UTC by default. */
+/** The zone with an IANA name; null if unknown. Default: UTC. */
 export const zoneNamed = (name = 'UTC'): Zone | null => zoneOf(name);
 
 function periodOf(zone: Zone, length: number, start: Instant, end: Instant): Period {
@@ -63,7 +63,7 @@ function periodOf(zone: Zone, length: number, start: Instant, end: Instant): Per
 
 const localDay = (zone: Zone, at: Instant): number => Math.floor((at + zone.offsetAt(at)) / DAY);
 
-/** Midnight, or the first instant after it where the clock skips it. */
+/** Midnight. If the clock skips midnight, the first instant after it. */
 const startOf = (zone: Zone, day: number): Instant => floor(zone.resolve(day * DAY).at);
 
 const floor = (at: Instant): Instant => Math.floor(at / QUARTER) * QUARTER;

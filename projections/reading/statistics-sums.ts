@@ -5,7 +5,9 @@ import type { Bucket } from './statistics-periods.ts';
 
 const DAY = 86_400_000;
 
-/** Where a day's runs count whose quarter hours are unknown: an older release counted them. */
+/**
+ * The instant of a day that stands for unknown quarter hours. Older releases counted runs without their quarter hours.
+ */
 const NOON = DAY / 2;
 
 /** The figures of a period. Rates and durations are null if nothing ran. */
@@ -17,12 +19,12 @@ export interface Figures {
   readonly success_rate: number | null;
   readonly failure_rate: number | null;
   readonly avg_execution_time_seconds: number | null;
-  /** Within 1.5 %, like p95. */
+  /** Accurate to 1.5 %, like p95. */
   readonly p50_execution_time_seconds: number | null;
   readonly p95_execution_time_seconds: number | null;
 }
 
-/** Runs of several quarter hours or days together. */
+/** Sums of runs over several quarter hours or days. */
 export class Sum {
   total = 0;
   failed = 0;
@@ -58,7 +60,10 @@ export class Sum {
   }
 }
 
-/** The runs of days by bucket; what is in none is left out. @param buckets ascending, each ending where the next starts */
+/**
+ * The runs of days by bucket, without runs outside all buckets.
+ * @param buckets ascending, each ending where the next starts
+ */
 export function sumsOf(buckets: readonly Bucket[], days: Iterable<DayDocument>): readonly Sum[] {
   const sums = buckets.map(() => new Sum());
   for (const day of days) {
@@ -107,7 +112,7 @@ function* quartersOf(
   if (left > 0) yield { at: start + NOON, quarter: restOf(day) };
 }
 
-/** What the quarter hours of a day lack. */
+/** The runs of a day that are missing in its quarter hours. */
 function restOf(day: DayDocument): Quarter {
   const histogram: Record<string, number> = { ...day.histogram };
   let { total, failed, execution_ms } = day;

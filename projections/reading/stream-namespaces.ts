@@ -5,16 +5,16 @@ import { DEFAULT_NAMESPACE } from '../../domain/namespaces/namespace.ts';
 import { idOf, kindOf, topicIn } from '../../domain/streams.ts';
 
 export interface NamespaceSource {
-  /** Of a registered or removed agent; `default` for others. */
+  /** The namespace of a registered or removed agent; `default` for others. */
   readonly ofAgent: (id: string) => Promise<string>;
-  /** `default` for a task that never existed. */
+  /** The namespace of a task; `default` for one that never existed. */
   readonly ofTask: (id: string) => Promise<string>;
   readonly store: Pick<EventStore, 'readStream'>;
 }
 
 const MAX_STREAMS = 10_000;
 
-/** Characters of an id at the beginning of a stream's name: `calls-<agent>-<day>`. */
+/** The length of an id at the start of a stream's name: `calls-<agent>-<day>`. */
 const ID_LENGTH = 36;
 
 /** Streams about things of several namespaces. */
@@ -26,7 +26,7 @@ const shared: ReadonlySet<string> = new Set([
   'import',
 ]);
 
-/** The namespaces of streams, for those who read the log itself and do not reach every namespace. */
+/** The namespaces of streams, for callers that read the log itself but do not reach every namespace. */
 export class StreamNamespaces {
   readonly #source: NamespaceSource;
   readonly #known = new Map<string, string | null>();
@@ -36,8 +36,8 @@ export class StreamNamespaces {
   }
 
   /**
-   * @param first its first event, where that is at hand
-   * @returns null for a stream about several namespaces; `default` for one that is not there
+   * @param first its first event, if the caller has it
+   * @returns null for a stream about several namespaces; `default` for one that does not exist
    */
   async of(stream: string, first?: RecordedEvent): Promise<string | null> {
     const known = this.#known.get(stream);
@@ -63,7 +63,7 @@ export class StreamNamespaces {
       case 'calls':
       case 'reads':
       case 'uses':
-        // Those of callers without a token are about several.
+        // Streams of callers without a token are about several namespaces.
         return isUuid(id.slice(0, ID_LENGTH)) ? this.#source.ofAgent(id.slice(0, ID_LENGTH)) : null;
       case 'topic':
         return topicIn(stream).namespace;
@@ -82,7 +82,7 @@ export class StreamNamespaces {
     if (found === undefined || found.fault !== undefined) return DEFAULT_NAMESPACE;
     const named = namespaceOfEvent(found);
     if (named !== DEFAULT_NAMESPACE) return named;
-    // Sessions, names, keys and idempotency keys are an agent's.
+    // Sessions, names, API keys and idempotency keys belong to an agent.
     const { agent_id, owner } = found.data as {
       readonly agent_id?: string;
       readonly owner?: string;

@@ -7,52 +7,56 @@ import {
   tasksFailingSince,
   tasksSince,
 } from '../views/statistics.ts';
-import type { DayDocument } from '../views/statistics-days.ts';
-import { type LastDayDocument, type RecentDay } from '../views/statistics-tasks.ts';
+import { dayOf, type DayDocument } from '../views/statistics-days.ts';
+import { recentSumIn, type LastDayDocument } from '../views/statistics-tasks.ts';
 import { firstUtcDayOf } from './statistics-figures.ts';
 import type { Period } from './statistics-periods.ts';
 import { Sum, sumsOf, type Figures } from './statistics-sums.ts';
 
-/** By what tasks are ranked. */
+/** The measures by which tasks can be ranked. */
 export const rankOrders = ['failing', 'failed', 'runs', 'time', 'skipped'] as const;
 export type RankOrder = (typeof rankOrders)[number];
 
-/** Documents that are read at a time, and tasks whose days are. */
-const PAGE = 1000;
+/** The figure by which each order ranks; `failing` ranks by the latest failure. */
+const figureOf = { failed: 'failed', runs: 'total', time: 'ms', skipped: 'skipped' } as const;
+
+/** How many documents are read at a time, and for how many tasks the days are read at a time. */
+const PAGE = 2000;
 const CHUNK = 25;
 
-/** Tasks whose days are read at most, and failing tasks that are looked at. */
+/** The most tasks whose days are read, and the most failing tasks that are checked. */
 const MAX_READ = 500;
 const MAX_FAILING = 1000;
 
 /** A task in a ranking. */
 export interface RankedTask extends Figures {
   readonly task_id: string;
-  /** Its latest run failed. */
+  /** Whether its latest run failed. */
   readonly failing: boolean;
   readonly last_success: string | null;
   readonly last_failure: string | null;
 }
 
 export interface TaskRanking {
-  /** Tasks that there are to rank. */
+  /** The number of tasks that can be ranked. */
   readonly total: number;
   readonly tasks: readonly RankedTask[];
 }
 
 interface Candidate {
   readonly id: string;
-  readonly document: LastDayDocument;
-  /** No measure of the period is larger. */
+  /** The task's document as JSON. */
+  readonly text: string;
+  /** An upper bound of its measure in the period. */
   readonly most: number;
 }
 
 /**
- * The tasks of a period with the largest figures, largest first; of `failing`, the latest failure first. The documents
- * of tasks have figures by UTC day, which contain the period: those with the largest ones are looked at more closely,
- * until no other can be among the first.
+ * The tasks of a period with the largest figures, largest first; for `failing`, the latest failure first. The documents
+ * of tasks have figures by UTC day, which give upper bounds. Starting with the largest bounds, exact figures are read
+ * until no other task can be among the first.
  *
- * @param options.isLive whether a failing task still counts: a canceled one does not
+ * @param options.isLive whether a failing task still counts; a canceled one does not
  */
 export async function rankTasks(options: {
   readonly readModel: ReadModel;
@@ -64,7 +68,8 @@ export async function rankTasks(options: {
 }): Promise<TaskRanking> {
   const { readModel, period, order, limit } = options;
   if (order === 'failing') return failingTasks(options);
-  const candidates = await candidatesOf(options);
+  const figure = figureOf[order];
+  const candidates = await candidatesOf(options, figure);
   const ranked: { readonly measure: number; readonly task: RankedTask }[] = [];
   for (let from = 0; from < Math.min(candidates.length, MAX_READ); from += CHUNK) {
     const last = ranked[limit - 1];
@@ -74,7 +79,7 @@ export async function rankTasks(options: {
       candidates.slice(from, from + CHUNK),
       period,
     )) {
-      const measure = measureOf(order, [sum.total, sum.failed, sum.ms, sum.skipped]);
+      const measure = sum[figure];
       if (measure > 0) ranked.push({ measure, task: rankedTask(candidate, sum) });
     }
     ranked.sort((one, other) => other.measure - one.measure);
@@ -89,12 +94,13 @@ async function failingTasks({
   limit,
   isLive,
 }: Parameters<typeof rankTasks>[0]): Promise<TaskRanking> {
-  const found = await readModel.find(statisticsProjection, {
+  const { documents } = await readModel.list(statisticsProjection, {
     filters: tasksFailingSince(reach, toIso(period.start)),
     sort: [{ field: 'failing', direction: 'descending' }],
     limit: MAX_FAILING,
+    counted: null,
   });
-  const all = found.map(({ key, document }) => candidateOf(key, document as LastDayDocument, 0));
+  const all = documents.map(({ key, text }) => candidateOf(key, text, 0));
   const live: Candidate[] = [];
   for (let from = 0; from < all.length; from += CHUNK) {
     const some = all.slice(from, from + CHUNK);
@@ -108,52 +114,45 @@ async function failingTasks({
   };
 }
 
-/** The tasks with anything to rank, largest first. */
-async function candidatesOf({
-  readModel,
-  reach,
-  period,
-  order,
-}: Parameters<typeof rankTasks>[0]): Promise<readonly Candidate[]> {
+/** The tasks that can be ranked, largest bound first. */
+async function candidatesOf(
+  { readModel, reach, period }: Parameters<typeof rankTasks>[0],
+  figure: 'failed' | 'total' | 'ms' | 'skipped',
+): Promise<readonly Candidate[]> {
   const first = firstUtcDayOf(period);
-  const field = order === 'skipped' ? 'skipped_day' : order === 'failed' ? 'failed_day' : 'day';
+  const field = figure === 'skipped' ? 'skipped_day' : figure === 'failed' ? 'failed_day' : 'day';
   const filters = tasksSince(reach, field, first);
+  const days = utcDaysOf(period);
   const candidates: Candidate[] = [];
   let after: { readonly values: readonly string[]; readonly key: string } | undefined;
   for (;;) {
-    const page = await readModel.find(statisticsProjection, {
-      ...{ filters, sort: [{ field, direction: 'ascending' }], limit: PAGE },
+    const { documents, hasMore } = await readModel.list(statisticsProjection, {
+      filters,
+      sort: [{ field, direction: 'ascending' }],
+      limit: PAGE,
+      counted: null,
       ...(after === undefined ? {} : { after }),
     });
-    for (const { key, document } of page) {
-      const task = document as LastDayDocument;
-      const most = upperBound(task, first, order);
-      if (most > 0) candidates.push(candidateOf(key, task, most));
+    for (const { key, text } of documents) {
+      const most = recentSumIn(text, days, figure);
+      if (most > 0) candidates.push(candidateOf(key, text, most));
     }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    after = { values: [(last.document as LastDayDocument)[field] ?? ''], key: last.key };
+    const last = documents.at(-1);
+    if (last === undefined || !hasMore) break;
+    after = { values: [documentIn(last.text)[field] ?? ''], key: last.key };
   }
   return candidates.sort((one, other) => other.most - one.most);
 }
 
-const candidateOf = (key: string, document: LastDayDocument, most: number): Candidate => {
-  return { id: key.slice(key.indexOf('/') + 1), document, most };
+const candidateOf = (key: string, text: string, most: number): Candidate => {
+  return { id: key.slice(key.indexOf('/') + 1), text, most };
 };
 
-function upperBound({ recent = {} }: LastDayDocument, first: string, order: RankOrder): number {
-  let most = 0;
-  for (const day in recent) {
-    const figures = recent[day];
-    if (day >= first && figures !== undefined) most += measureOf(order, figures);
-  }
-  return most;
-}
+const documentIn = (text: string): LastDayDocument => JSON.parse(text) as LastDayDocument;
 
-function measureOf(order: RankOrder, [total, failed, ms, skipped]: RecentDay): number {
-  if (order === 'skipped') return skipped;
-  if (order === 'failed') return failed;
-  return order === 'time' ? ms : total;
+/** The first and the last UTC day that a period touches. */
+function utcDaysOf(period: Period): { readonly first: string; readonly last: string } {
+  return { first: firstUtcDayOf(period), last: dayOf(toIso(period.end - 1)) };
 }
 
 async function sumsFor(
@@ -172,8 +171,8 @@ async function sumsFor(
   );
 }
 
-function rankedTask({ id, document }: Candidate, sum: Sum): RankedTask {
-  const { failing, last_success = null, last_failure = null } = document;
+function rankedTask({ id, text }: Candidate, sum: Sum): RankedTask {
+  const { failing, last_success = null, last_failure = null } = documentIn(text);
   const figures = sum.figures();
   return { task_id: id, failing: failing !== undefined, last_success, last_failure, ...figures };
 }

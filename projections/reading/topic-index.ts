@@ -7,18 +7,18 @@ import type { ReadModel } from '../read-model.ts';
 import { topicsProjection } from '../views/topics.ts';
 
 /**
- * The tasks that a topic triggers, in memory: the view of topics, loaded once and followed live. So a publication needs
- * no lookup.
+ * The tasks that a topic triggers, in memory: the view of topics, loaded once and followed live. With the index, a
+ * publication needs no lookup.
  */
 export class TopicIndex {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
   readonly #isStopped: (owner: string) => boolean;
   #listeners = new TopicListeners();
-  /** Before the index has been level with the log, it knows no listeners. */
+  /** The index knows no listeners until it has first caught up with the log. */
   readonly #reached = new ReachedPosition();
 
-  /** @param isStopped whether nothing may begin for an agent, so that no event triggers its tasks. Default: never */
+  /** @param isStopped whether nothing may start for an agent, so that no event triggers its tasks. Default: never */
   constructor(
     store: EventStore,
     readModel: ReadModel,
@@ -31,8 +31,8 @@ export class TopicIndex {
 
   /** Loads the view, then follows the log until the signal is aborted. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
-    // Until the new one is level, publications use the old one. After an interruption the old one may hold tasks that
-    // were canceled meanwhile.
+    // Publications use the old index until the new one is level with the log. After an
+    // interruption, the old index may contain tasks that were canceled in the meantime.
     const fresh = new TopicListeners();
     const after = await loadView(
       { store: this.#store, readModel: this.#readModel },
@@ -64,8 +64,8 @@ export class TopicIndex {
   }
 
   /**
-   * Sorted ids of the active event tasks of a namespace whose pattern matches, except those of agents for which nothing may
-   * begin.
+   * Sorted ids of the active event tasks of a namespace whose pattern matches, except tasks of agents for which nothing
+   * may start.
    */
   matching(namespace: string, topic: string): readonly string[] {
     return this.#listeners.matching(namespace, topic, this.#isStopped);
@@ -81,8 +81,8 @@ export class TopicIndex {
   }
 
   /**
-   * Resolves once the index is loaded and has passed a position. Never times out: rejects with the signal's reason when
-   * that is aborted.
+   * Resolves once the index is loaded and has passed a position. Never times out. Rejects with the signal's reason when
+   * the signal is aborted.
    */
   passed(position: Position, signal: AbortSignal): Promise<void> {
     return this.#reached.passed(position, signal);

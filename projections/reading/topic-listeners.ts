@@ -7,7 +7,7 @@ import type { TopicDocument } from '../views/topics.ts';
 export interface ListenedTopic {
   readonly topic: string;
   readonly active_tasks: number;
-  /** Sorted; the first of them if there are very many. */
+  /** Sorted; only the first ones if there are very many. */
   readonly task_ids: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export interface ListenedPage {
 
 interface KnownTask {
   readonly document: TopicDocument;
-  /** Of the last event that it has taken. */
+  /** The position of the last event that the index has taken. */
   readonly revision: number;
 }
 
@@ -29,7 +29,7 @@ interface Listened {
   readonly tasks: SortedStrings;
 }
 
-/** Tasks by the patterns they listen to, in memory. Those of one namespace never meet those of another. */
+/** Tasks in memory by the patterns that they listen to, separately for each namespace. */
 export class TopicListeners {
   /** Includes tasks of other kinds: they may become event tasks. */
   readonly #tasks = new Map<string, KnownTask>();
@@ -60,7 +60,7 @@ export class TopicListeners {
 
   /**
    * Sorted ids of the tasks of a namespace whose pattern matches.
-   * @param isStopped whether nothing may begin for an agent. Default: never
+   * @param isStopped whether nothing may start for an agent. Default: never
    */
   matching(
     namespace: string,
@@ -75,11 +75,11 @@ export class TopicListeners {
   }
 
   /**
-   * A pattern of several namespaces has the tasks of all that are in reach.
+   * A page of patterns with their tasks. A pattern in several namespaces has the tasks of all those in reach.
    * @param wanted.matching only patterns that this topic matches; undefined: all
    * @param wanted.after patterns after it; null: from the first
    * @param wanted.offset how many of them to leave out
-   * @param maxIds ids per pattern
+   * @param maxIds the most ids per pattern
    */
   page(
     reach: Reach,
@@ -120,7 +120,7 @@ class NamespaceListeners {
   readonly #listened = new Map<string, Listened>();
   readonly patterns = new SortedStrings();
 
-  /** Patterns that have tasks. */
+  /** The number of patterns that have tasks. */
   get size(): number {
     return this.#listened.size;
   }

@@ -1,6 +1,6 @@
 /**
- * The fraction that is dropped when a cache is full. Dropping one by one would be slow: a Map finds its first entry by
- * skipping deleted ones.
+ * The fraction of entries that a full cache drops. Dropping them one by one would be slow, because a Map finds its
+ * first entry by skipping deleted entries.
  */
 const DROPPED_FRACTION = 0.1;
 
@@ -15,6 +15,8 @@ export class WeighedCache<V> {
   readonly #weight: number;
   readonly #weigh: (value: V) => number;
   readonly #values = new Map<string, Entry<V>>();
+  /** The most recently used key. */
+  #newest: string | undefined;
   #total = 0;
 
   /**
@@ -36,7 +38,7 @@ export class WeighedCache<V> {
     return this.#values.size;
   }
 
-  /** Reads without counting as a use. */
+  /** Reads a value; this does not count as a use. */
   peek(key: string): V | undefined {
     return this.#values.get(key)?.value;
   }
@@ -44,9 +46,12 @@ export class WeighedCache<V> {
   get(key: string): V | undefined {
     const entry = this.#values.get(key);
     if (entry === undefined) return undefined;
-    // The most recently used are last.
-    this.#values.delete(key);
-    this.#values.set(key, entry);
+    // The most recently used entries are last.
+    if (key !== this.#newest) {
+      this.#values.delete(key);
+      this.#values.set(key, entry);
+      this.#newest = key;
+    }
     return entry.value;
   }
 
@@ -55,6 +60,7 @@ export class WeighedCache<V> {
     this.delete(key);
     const entry = { value, weight: this.#weigh(value) };
     this.#values.set(key, entry);
+    this.#newest = key;
     this.#total += entry.weight;
     if (this.#values.size <= this.#entries && this.#total <= this.#weight) return;
     const entries = Math.ceil(this.#entries * (1 - DROPPED_FRACTION));

@@ -23,16 +23,16 @@ import {
 import { loadView } from './load-view.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
-/** Different schemas that are kept once, and their characters of JSON. */
+/** Limits of the shared schemas: their number and their total characters of JSON. */
 const MAX_SCHEMAS = 10_000;
 const MAX_SCHEMA_WEIGHT = 16 * 1024 * 1024;
 
-/** A worker, or the id of one that another has replaced. */
+/** A worker, or the id of a worker that another one has replaced. */
 export type FoundWorker = RegisteredWorker | 'replaced' | null;
 
-/** What follows the changes of the directory. */
+/** Receives changes of the directory. */
 export interface DirectoryListener {
-  /** A worker is new, replaced, drained or given up. */
+  /** A worker was registered, replaced, drained or removed as silent. */
   readonly onWorker?: () => void;
 }
 
@@ -44,11 +44,11 @@ export class WorkerDirectory {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
   readonly #listeners: DirectoryListener[] = [];
-  /** By stream. */
+  /** Workers by stream. */
   readonly #named = new Map<string, RegisteredWorker>();
-  /** The stream of each worker, and of those that it has replaced. */
+  /** The stream of each worker, by its id and by the ids of the workers that it has replaced. */
   readonly #streams = new Map<string, string>();
-  /** By namespace, then by name. */
+  /** Tools by namespace, then by name. */
   readonly #tools = new Map<string, Map<string, ToolDocument>>();
   readonly #schemas = new WeighedCache<JsonObject>({
     entries: MAX_SCHEMAS,
@@ -102,13 +102,13 @@ export class WorkerDirectory {
     return worker.id === workerId ? worker : 'replaced';
   }
 
-  /** Whose a worker is, also one that another has replaced; null for an unknown one. */
+  /** The agent of a worker, even of one that was replaced; null for an unknown one. */
   ownerOf(workerId: string): Pick<RegisteredWorker, 'agent_id' | 'namespace'> | null {
     const stream = this.#streams.get(workerId);
     return (stream === undefined ? undefined : this.#named.get(stream)) ?? null;
   }
 
-  /** A tool of a namespace, as it was registered last. */
+  /** A tool of a namespace, as last registered. */
   tool(namespace: string, name: string): ToolDocument | undefined {
     return this.#tools.get(namespace)?.get(name);
   }
@@ -122,7 +122,7 @@ export class WorkerDirectory {
     return this.#named.values();
   }
 
-  /** Takes over a worker that this process has just changed. @param position of the change */
+  /** Applies a change of a worker that this process has just made. @param position of the change */
   learn(name: string, worker: RegisteredWorker, position: Position): void {
     const stream = idOf(name);
     const known = this.#named.get(stream);
@@ -137,7 +137,7 @@ export class WorkerDirectory {
   }
 
   /**
-   * Resolves once the directory has all workers that are in the log now, or the time is over.
+   * Resolves once the directory has all workers that are in the log now, or when the time is over.
    * @param limit milliseconds
    * @throws EventStoreError
    */
@@ -200,7 +200,7 @@ export class WorkerDirectory {
     this.#revision += 1;
   }
 
-  /** The same object for equal schemas: each is compiled once. */
+  /** Returns the same object for equal schemas, so that each is compiled once. */
   #shared(schema: object): JsonObject {
     const text = JSON.stringify(schema);
     const known = this.#schemas.get(text);

@@ -54,13 +54,13 @@ export class ReplayFilling {
     return this.#filling.status().events_per_second;
   }
 
-  /** 0..1, of the log up to the replay's position. */
+  /** The filled share of the log up to the replay's position, 0..1. */
   get progress(): number {
     return logFraction(this.#filling.looked, this.#options.until);
   }
 
   /**
-   * Fills it, continuing what an earlier process left.
+   * Fills the generation, continuing an earlier process's work.
    * @returns false if the signal was aborted
    * @throws PoisonedFillError
    */

@@ -1,9 +1,9 @@
-import { parseRemembered } from '../remembered.ts';
+import { parseRemembered } from '../remembered-json.ts';
 
 /** The name under which the progress of the current replay is remembered between processes. */
 export const REPLAY_REPORT = 'replay-progress';
 
-/** The progress of the current replay. Disposable, and up to a second old. */
+/** The progress of the current replay. It may be lost, and is up to a second old. */
 export interface ReplayProgress {
   /** ISO 8601. */
   readonly at: string;
@@ -13,7 +13,7 @@ export interface ReplayProgress {
   readonly view: string;
   /** Events folded into that view since the projector began. */
   readonly handled: number;
-  /** 0..1, over all of its views. */
+  /** The progress over all views of the replay, 0..1. */
   readonly progress: number;
   readonly events_per_second: number;
 }

@@ -6,7 +6,10 @@ import { runsProjection } from '../views/runs.ts';
 import { statisticsProjection } from '../views/statistics.ts';
 import { tasksProjection } from '../views/tasks.ts';
 
-/** The views that can be built as of a position. Each takes only its own documents, which the type cannot say. */
+/**
+ * The views that can be built as of a position. Each view takes only its own documents, but the type cannot express
+ * that.
+ */
 export const replayable = [
   tasksProjection,
   runsProjection,
@@ -28,6 +31,7 @@ export function readModelOfReplay(readModel: ReadModel, name: string): ReadModel
     get: (projection, key) => readModel.get(replayedAs(projection, name), key),
     find: (projection, query) => readModel.find(replayedAs(projection, name), query),
     count: (projection, filters) => readModel.count(replayedAs(projection, name), filters),
+    values: (projection, query) => readModel.values(replayedAs(projection, name), query),
     list: (projection, query) => readModel.list(replayedAs(projection, name), query),
   });
 }

@@ -12,10 +12,11 @@ import { ReplayFilling } from './replay-filling.ts';
 import type { ReplayProgress } from './replay-report.ts';
 import { replayable, replayedAs } from './replay-views.ts';
 
-/** What a failure is reported as. */
+/** The messages that report failures. */
 const FAILURE = 'could not build a replay; retrying';
+const NOT_REPORTED = 'could not report the progress of a replay; retrying';
 
-interface ReplayerOptions extends ProjectorParts, Partial<Pick<ProjectorTuning, 'onFill'>> {
+export interface ReplayerOptions extends ProjectorParts, Partial<Pick<ProjectorTuning, 'onFill'>> {
   /** Called with the progress of the current replay from time to time. Errors are logged. */
   readonly tell: (progress: ReplayProgress) => Promise<void>;
   /** Milliseconds between two reports; default 500. */
@@ -26,9 +27,9 @@ interface ReplayerOptions extends ProjectorParts, Partial<Pick<ProjectorTuning, 
 const CHECK_INTERVAL_MS = 60_000;
 
 /**
- * Builds views as of a position and discards those that nobody wants now. It compares the orders in the stream
- * `replays` with what exists, one step at a time. So whichever projector leads carries out each order once, and after a
- * crash the next one continues.
+ * Builds views as of a position and discards those that are no longer requested. It compares the orders in the stream
+ * `replays` with the existing views, one step at a time. The leading projector carries out each order once, and after a
+ * crash the next leader continues.
  */
 export class Replayer {
   readonly #options: ReplayerOptions;
@@ -129,12 +130,19 @@ export class Replayer {
         const { skipped } = await new ViewOrders({ store, clock, projection }).load();
         const filling = new ReplayFilling({
           ...this.#options,
-          ...{ projection: view, generation: version, until, rate, skipped },
+          projection: view,
+          generation: version,
+          until,
+          rate,
+          skipped,
         });
         const done = new AbortController();
         const reporting = this.#reportRegularly(done.signal, every, () => ({
           at: toIso(clock.now()),
-          ...{ name, version, view: projection.name, handled: filling.handled },
+          name,
+          version,
+          view: projection.name,
+          handled: filling.handled,
           progress: (index + filling.progress) / views.length,
           events_per_second: filling.rate,
         }));
@@ -160,9 +168,10 @@ export class Replayer {
     while (!signal.aborted) {
       try {
         await tell(progress());
+        telemetry.failures.worked(NOT_REPORTED);
       } catch (error) {
         // The replay continues.
-        telemetry.log.debug('could not report the progress of a replay', { error });
+        telemetry.failures.failed(NOT_REPORTED, error);
       }
       await clock.sleep(every, signal).catch(() => {});
     }

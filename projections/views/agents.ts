@@ -6,7 +6,7 @@ import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
 
-/** An agent as the API shows it, and what signing in and webhooks need. Neither a secret nor its hash. */
+/** An agent as the API shows it, and what signing in and webhooks need. It contains neither a secret nor its hash. */
 export type AgentDocument = JsonObject & {
   readonly id: string;
   /** Left out in `default`. */
@@ -16,13 +16,13 @@ export type AgentDocument = JsonObject & {
   readonly webhook_url: string | null;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Of the last event of `agent-<id>`: its ETag. */
+  /** The revision of the last event of `agent-<id>`, which is the agent's ETag. */
   readonly revision: number;
   /** Revision of the event that set the current secret; null for an agent without credentials. */
   readonly credentials_revision: number | null;
   /** 0 before the first webhook secret. */
   readonly webhook_secret_version: number;
-  /** Null while the agent is enabled. Documents of an older shape lack it. */
+  /** null while the agent is enabled. Documents of an older shape lack it. */
   readonly disabled?: (JsonObject & Disabling) | null;
 };
 
@@ -30,7 +30,7 @@ export type AgentDocument = JsonObject & {
 export const agentsProjection: Projection<AgentDocument> = {
   name: 'agents',
   schema: 2,
-  // Schema 1 cannot be asked for a namespace, and lacks `disabled`.
+  // Schema 1 cannot be filtered by namespace, and lacks `disabled`.
   readsOlder: [1],
   addedFields: { namespace: 2 },
   streams: ['agent-'],

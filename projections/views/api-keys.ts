@@ -4,7 +4,7 @@ import { namespaceField, namespaceOf } from '../../domain/namespaces/namespace.t
 import { idOf } from '../../domain/streams.ts';
 import type { Filter, Projection } from '../read-model.ts';
 
-/** An API key as the API shows it. Neither the key nor its hash. */
+/** An API key as the API shows it, without the key or its hash. */
 export type ApiKeyDocument = JsonObject & {
   readonly id: string;
   readonly agent_id: string;
@@ -16,7 +16,7 @@ export type ApiKeyDocument = JsonObject & {
   /** The agent that created it. */
   readonly created_by: string;
   readonly expires_at: string | null;
-  /** To the minute. */
+  /** The last use, to the minute. */
   readonly last_used_at: string | null;
 };
 
@@ -24,7 +24,7 @@ export type ApiKeyDocument = JsonObject & {
 export const apiKeysProjection: Projection<ApiKeyDocument> = {
   name: 'apikeys',
   schema: 2,
-  // Schema 1 cannot be asked for a namespace, and not for what expires.
+  // Schema 1 cannot be filtered by namespace or expiry.
   readsOlder: [1],
   addedFields: { namespace: 2, expires_at: 2 },
   streams: ['apikey-', 'apikeyuse-'],
@@ -54,7 +54,7 @@ function evolveApiKey(
       return { id, agent_id, ...namespace, name, scopes, ...made };
     }
     case 'ApiKeyUsed': {
-      // Processes record uses on their own, in any order.
+      // Processes record uses independently, so they arrive in any order.
       const isNewer = key !== null && occurredAt > (key.last_used_at ?? '');
       return isNewer ? { ...key, last_used_at: occurredAt } : key;
     }

@@ -7,21 +7,21 @@ import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Sort } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
 
-/** The actor of what no agent did. */
+/** The actor of an action that no agent took. */
 const SERVICE = 'service';
 
-/** One thing that an agent did or was refused. Its key is the event's position. */
+/** One action that an agent took or was refused. Its key is the event's position. */
 export type AuditDocument = JsonObject & {
   readonly position: string;
-  /** Of what was changed; left out in `default`. */
+  /** The namespace of the changed record; left out in `default`. */
   readonly namespace?: string;
   readonly at: string;
   readonly actor: string;
-  /** The IP address that it came from. */
+  /** The IP address that the request came from. */
   readonly source: string;
   /**
-   * The event's type; for what changed nothing the endpoint, such as `POST /tasks/{id}/pause`, or the tool, such as
-   * `call http.request`.
+   * The event's type. For an action that changed nothing: the endpoint, such as `POST /tasks/{id}/pause`, or the tool,
+   * such as `call http.request`.
    */
   readonly action: string;
   readonly type: string;
@@ -31,15 +31,15 @@ export type AuditDocument = JsonObject & {
   readonly reason: string | null;
   readonly correlation_id: string;
   readonly outcome: AuditOutcome;
-  /** Of a refused command. */
+  /** The refusal of a refused command. */
   readonly refusal: RefusalPart | null;
-  /** Of a tool that was called directly; missing in views of older shapes. */
+  /** The direct call of a tool; missing in views of older shapes. */
   readonly call?: CallPart | null;
-  /** Of a secret that was used; missing elsewhere. */
+  /** The use of a secret; left out for other actions. */
   readonly use?: UsePart;
 };
 
-/** The refusals; `path` is null if several were summed. */
+/** The refused requests; `path` is null if several were summed. */
 export type RefusalPart = JsonObject & {
   readonly status: number;
   readonly code: string;
@@ -47,7 +47,7 @@ export type RefusalPart = JsonObject & {
   readonly count: number;
   readonly first_at: string;
   readonly last_at: string;
-  /** The step whose wait had ended before; missing where it was about something else. */
+  /** For a call that came too late: the step whose wait had ended. Otherwise missing. */
   readonly run_id?: string;
   readonly step?: string;
 };
@@ -62,13 +62,13 @@ export type CallPart = JsonObject & {
   readonly last_at: string;
 };
 
-/** The uses of one secret. */
+/** Uses of one secret. */
 export type UsePart = JsonObject & {
   readonly name: string;
   readonly version: number | null;
   readonly source: string;
   readonly task_id: string | null;
-  /** Null for a sum, as the step. */
+  /** null for a sum, like the step. */
   readonly run_id: string | null;
   readonly step: string | null;
   readonly count: number;
@@ -78,20 +78,21 @@ export type UsePart = JsonObject & {
 
 const RUNS = 'run-';
 
-/** Whether the audit of a stream is read from the log, as the stream is short. The view is not asked for it. */
+/** Whether the audit of a stream is read from the log instead of the view, because the stream is short. */
 export const isAuditedInLog = (stream: string): boolean => stream.startsWith(RUNS);
 
 /**
- * What agents did, for auditors. What the service does by itself is left out: it is most of the log, and a document for
- * each event of a run would cost more than the run. Streams that only repeat others are left out too: a name's
+ * The actions of agents, for auditors. The service's own actions are left out: they are most of the log, and a document
+ * for each event of a run would cost more than the run. Streams that only repeat others are left out too: a name's
  * reservation, a key, the memory of a request.
  */
 export const auditProjection: Projection<AuditDocument> = {
   name: 'audit',
   schema: 7,
-  // Schema 6 cannot be asked for a namespace, and lacks people, keys, secrets and the tasks that the service pauses
-  // because of their agents. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were called directly, which its release did not have. Schema 3 indexes the streams of
-  // runs. Earlier ones lack orders for replays and demo streams; schema 1 also lacks an index or two.
+  // Schema 6 cannot be filtered by namespace. It lacks people, keys, secrets and the tasks that the service pauses
+  // because of their agents. Schema 5 lacks workers, which its release did not have. Schema 4 lacks tools that were
+  // called directly, which its release did not have. Schema 3 indexes the streams of runs. Earlier ones lack orders for
+  // replays and demo streams; schema 1 also lacks an index or two.
   readsOlder: [1, 2, 3, 4, 5, 6],
   addedFields: { namespace: 7 },
   streams: [
@@ -118,10 +119,12 @@ export const auditProjection: Projection<AuditDocument> = {
     'namespace-',
   ],
   fields: { namespace: 'text', at: 'text', actor: 'text', stream: 'text', type: 'text' },
-  // With several filters, the query uses the index of the first of these fields; the covered fields settle the rest.
+  // With several filters, the query uses the index of the first of these fields; its covered fields
+  // decide the other filters.
   indexes: withinNamespaces([['stream', 'at'], ['actor', 'at'], ['type', 'at'], ['at']]),
   covered: [[], ['type', 'namespace'], ['namespace'], ['namespace'], [], ['type'], [], []],
-  // Without this, each run by hand would touch another page of the index: half of what this view wrote under load.
+  // Without this, each manual run would touch another page of the index. Such writes were half of
+  // this view's writes under load.
   sparse: ['stream', 'namespace'],
   unqueried: { stream: RUNS },
   isFinal: () => true,
@@ -135,21 +138,24 @@ export const auditProjection: Projection<AuditDocument> = {
       : auditDocumentOf(event),
 };
 
-/** What the service does by itself. That it paused a task because of its agent follows from what somebody did, and counts. */
+/**
+ * Actions that the service takes by itself. Pausing a task because of its agent is not among them, because it follows
+ * from a person's action.
+ */
 function isOfService(event: RecordedEvent): boolean {
   if (event.type === 'TaskPaused' && event.data.cause !== undefined) return false;
   return event.metadata.actor === SERVICE;
 }
 
-/** What workers say of their jobs is as frequent as what the service does itself, and is left out as well. */
+/** Reports of workers about their jobs are just as frequent, and are left out too. */
 function isOfJob(event: RecordedEvent): boolean {
   if (event.type === 'RunStepProgressed') return true;
   return event.type === 'RunStepResumed' && event.data.by.kind === 'job';
 }
 
 /**
- * Removed events are named by position and stream: in a log imported from another store, another event may have that
- * position, and stays.
+ * Removed events are identified by position and stream. In a log imported from another store, another event may have
+ * that position and must stay.
  */
 function withoutRemoved(
   document: AuditDocument | null,
@@ -158,7 +164,7 @@ function withoutRemoved(
   return removed.some(({ stream }) => stream === document?.stream) ? null : document;
 }
 
-/** An event as the audit shows it, whoever its actor is. */
+/** An event as the audit shows it, for any actor. */
 export function auditDocumentOf(event: RecordedEvent): AuditDocument {
   const { position, type, stream, revision, metadata } = event;
   const place = namespaceField(namespaceOfEvent(event));
@@ -201,14 +207,14 @@ export interface AuditFilters {
   readonly actor?: string | undefined;
   readonly stream?: string | undefined;
   readonly type?: string | undefined;
-  /** At or after; ISO 8601 as the service writes it. */
+  /** Only events at or after this instant; ISO 8601 as the service writes it. */
   readonly from?: string | undefined;
-  /** At or before. */
+  /** Only events at or before this instant. */
   readonly to?: string | undefined;
   readonly outcome?: AuditOutcome | undefined;
 }
 
-/** The filters that are settled event by event. */
+/** The filters that are checked event by event. */
 export type EventFilters = Omit<AuditFilters, 'reach'>;
 
 /** Only these event types can have another outcome than `done`. */
@@ -239,7 +245,7 @@ export function auditFilters(wanted: AuditFilters): readonly Filter[] {
   return filters;
 }
 
-/** Whether an event belongs to the audit and passes the filters; its namespace is the caller's to check. */
+/** Whether an event belongs to the audit and passes the filters. The caller must check its namespace. */
 export function isAudited(event: RecordedEvent, wanted: EventFilters): boolean {
   return event.fault === undefined && !isOfService(event) && passes(event, wanted);
 }

@@ -4,7 +4,7 @@ import { idOf } from '../../domain/streams.ts';
 import type { BackfillScope, BackfillStateName, BackfillStop } from '../../domain/vocabulary.ts';
 import type { Filter, Projection, Query, Sort } from '../read-model.ts';
 
-/** A backfill as the API shows it, and what a scheduler needs to continue it. */
+/** A backfill as the API shows it, with the fields that a scheduler needs to continue it. */
 export type BackfillDocument = JsonObject & {
   readonly id: string;
   /** Left out in `default`. */
@@ -19,13 +19,13 @@ export type BackfillDocument = JsonObject & {
   readonly to: string;
   readonly only: BackfillScope;
   readonly concurrency: number;
-  /** Replace the task's defaults in all its runs; null: none. Documents of before they existed lack them. */
+  /** Override the task's defaults in all its runs; null: none. Documents of older releases lack them. */
   readonly params?: JsonObject | null;
   /** Nominal times in the span. */
   readonly total: number;
-  /** Nominal times that were given a run. */
+  /** Nominal times that received a run. */
   readonly requested: number;
-  /** Nominal times that were left out because they had a run. */
+  /** Nominal times that were left out because they already had a run. */
   readonly existing: number;
   /** Runs that have not ended, as last recorded. */
   readonly unfinished: number;

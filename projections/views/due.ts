@@ -10,7 +10,7 @@ import { idOf } from '../../domain/streams.ts';
 import type { Projection } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
 
-/** What the scheduler needs to know of a task. Canceled tasks are not here. */
+/** The fields of a task that the scheduler needs. Canceled tasks are not here. */
 export type DueDocument = JsonObject & {
   /** Left out in `default`. */
   readonly namespace?: string;
@@ -27,7 +27,7 @@ export const scheduleStreams: readonly string[] = ['task-', 'fires-'];
 export const dueProjection: Projection<DueDocument> = {
   name: 'due',
   schema: 3,
-  // Schema 2 cannot be asked for a namespace.
+  // Schema 2 cannot be filtered by namespace.
   readsOlder: [2],
   addedFields: { namespace: 3 },
   streams: scheduleStreams,

@@ -9,7 +9,7 @@ const ERROR = 0.015;
 const GROWTH = (1 + ERROR) / (1 - ERROR);
 const LOG_GROWTH = Math.log(GROWTH);
 
-/** Durations under a millisecond, the resolution of the service's times. */
+/** The bucket of durations under a millisecond, the resolution of the service's times. */
 const ZERO_BUCKET = 'zero';
 
 /** A copy with one more duration. */
@@ -63,7 +63,7 @@ function bucketOf(milliseconds: number): string {
   return String(Math.max(0, Math.ceil(Math.log(milliseconds) / LOG_GROWTH)));
 }
 
-/** The harmonic mean of both bounds. Its relative error is the same at either one. */
+/** The harmonic mean of both bounds. Its relative error is the same at both bounds. */
 function middleOf(bucket: number): number {
   return (2 * GROWTH ** bucket) / (GROWTH + 1);
 }

@@ -1,6 +1,6 @@
 /**
- * Indexes, and the same ones within each namespace but `default`, whose documents leave the field out. Where `namespace`
- * is {@link Projection.sparse}, those cost nothing as long as there is no other namespace.
+ * Returns indexes together with the same indexes per namespace. Documents of `default` leave `namespace` out, so the
+ * additional indexes cost nothing in `default` if the field is {@link Projection.sparse}.
  */
 export function withinNamespaces(
   indexes: readonly (readonly string[])[],

@@ -6,7 +6,7 @@ import { streamIdOf } from '../../domain/topics/topic.ts';
 import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Query, Sort } from '../read-model.ts';
 
-/** Publications kept per topic, in as many slots that are reused in turn. */
+/** How many publications are kept per topic. There are as many slots, which are reused in turn. */
 export const KEPT_OF_A_TOPIC = 1000;
 
 /** A publication, as `GET /stream/recent` shows it. */
@@ -15,7 +15,7 @@ export type PublishedDocument = JsonObject & {
   /** Left out in `default`. */
   readonly namespace?: string;
   readonly topic: string;
-  /** In the log: orders publications of all topics. */
+  /** The position in the log, which orders the publications of all topics. */
   readonly position: string;
   readonly oldest_at: null;
   readonly revision: number;
@@ -27,7 +27,7 @@ export type PublishedDocument = JsonObject & {
   readonly triggered_tasks: readonly string[];
 };
 
-/** What trimming needs to know of a topic. */
+/** The fields of a topic that trimming needs. */
 export type TopicExtentDocument = JsonObject & {
   readonly listed: false;
   /** Left out in `default`. */
@@ -38,20 +38,20 @@ export type TopicExtentDocument = JsonObject & {
   readonly oldest_at: string;
   /** Events of `topic-<topic>` before this revision are trimmed away. */
   readonly before: number;
-  /** Revisions from there on that are not publications. */
+  /** Revisions from `before` on that are not publications. */
   readonly trims: readonly number[];
 };
 
 /**
- * Recent publications of each topic, and how far each topic is trimmed. Bounded by the number of topics: a publication
- * replaces the one a thousand revisions before it.
+ * Recent publications of each topic, and how far each topic is trimmed. Bounded by the number of topics: each
+ * publication replaces the one a thousand revisions before it.
  */
 export const publishedProjection: Projection<PublishedDocument | TopicExtentDocument> = {
   name: 'published',
-  schema: 2,
-  // Schema 1 cannot be asked for a namespace.
-  readsOlder: [1],
-  addedFields: { namespace: 2 },
+  schema: 3,
+  // Schema 1 cannot be filtered by namespace, and schema 2 not by the id of an event.
+  readsOlder: [1, 2],
+  addedFields: { namespace: 2, event_id: 3 },
   streams: ['topic-'],
   fields: {
     namespace: 'text',
@@ -59,15 +59,17 @@ export const publishedProjection: Projection<PublishedDocument | TopicExtentDocu
     topic: 'text',
     position: 'text',
     oldest_at: 'text',
+    event_id: 'text',
   },
   indexes: [
     ['listed', 'position'],
     ['topic', 'listed', 'position'],
     ['namespace', 'listed', 'position'],
     ['namespace', 'topic', 'listed', 'position'],
+    ['event_id'],
   ],
-  covered: [['namespace'], ['namespace'], [], []],
-  sparse: ['namespace'],
+  covered: [['namespace'], ['namespace'], [], [], []],
+  sparse: ['namespace', 'event_id'],
   keys: keysOf,
   evolve(document, event, key) {
     const isExtent = key === idOf(event.stream);
@@ -75,10 +77,10 @@ export const publishedProjection: Projection<PublishedDocument | TopicExtentDocu
   },
 };
 
-/** Paged by position, as offsets shift with each publication. */
+/** Paged by position, as offsets shift with each published event. */
 export const newestPublished: readonly Sort[] = [{ field: 'position', direction: 'descending' }];
 
-/** Publications, newest first, of one topic or of all. */
+/** Published events, newest first, of one topic or of all topics. */
 export function recentQuery(reach: Reach, topic: string | undefined, limit: number): Query {
   const ofTopic: readonly Filter[] =
     topic === undefined ? [] : [{ field: 'topic', op: 'eq', value: topic }];
@@ -88,6 +90,13 @@ export function recentQuery(reach: Reach, topic: string | undefined, limit: numb
     limit,
   };
 }
+
+/** The published event with an id, if it is one of the latest of its topic. */
+export const publicationQuery = (event_id: string): Query => ({
+  filters: [{ field: 'event_id', op: 'eq', value: event_id }],
+  sort: [],
+  limit: 1,
+});
 
 /** Selects the topics of a namespace, one document each. */
 export function topicsIn(reach: Reach): readonly Filter[] {
@@ -122,7 +131,7 @@ function keysOf(event: RecordedEvent): readonly string[] {
   const topic = idOf(event.stream);
   if (event.type === 'EventPublished') {
     const place = placeOf(topic, event.revision);
-    // Later ones do not change the extent of their topic, which saves a write.
+    // Later publications do not change the extent of their topic, which saves a write.
     return event.revision === 0 ? [topic, place] : [place];
   }
   if (event.type !== 'TopicTrimmed') return [];

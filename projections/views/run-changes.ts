@@ -30,7 +30,7 @@ export interface RunChange {
   readonly run: RunDocument;
   /** The step that ended; null for all but `run.step`. */
   readonly step: RunStep | null;
-  /** What a step, or a job's worker, said; null for all but `run.progress`. */
+  /** The log lines or progress of a step; null for all types but `run.progress`. */
   readonly progressed: DataOf<'RunStepProgressed'> | null;
 }
 

@@ -8,8 +8,8 @@ import type { RunSkipReason, RunState, RunTrigger } from '../../domain/vocabular
 import type { Projection } from '../read-model.ts';
 
 /**
- * A run as the API shows it, and what a worker needs to pick it up. The states are those of `domain/runs/run.ts`. An
- * event `Abandoned` creates no run.
+ * A run as the API shows it, with the fields that a worker needs to pick it up. The states are those of
+ * `domain/runs/run.ts`. An event `Abandoned` creates no run.
  */
 export type RunDocument = JsonObject & {
   readonly id: string;
@@ -19,14 +19,14 @@ export type RunDocument = JsonObject & {
   readonly created_by: string;
   /** The worker that has it; for an ended run, the last one; null if none. */
   readonly lease_owner: string | null;
-  /** As of the start: renewals are not events. */
+  /** As of the start, because renewals are not events. */
   readonly leased_until: string | null;
-  /** Of the first attempt. */
+  /** The start of the first attempt. */
   readonly started_at: string | null;
   readonly finished_at: string | null;
   /** null until it has ended, and for canceled and skipped runs. */
   readonly success: boolean | null;
-  /** Of the run, or of the latest failed attempt; null for a run that succeeded. */
+  /** The error of the run, or of its latest failed attempt; null for a run that succeeded. */
   readonly error: string | null;
   /** Number of the latest attempt; 0 before the first start. */
   readonly attempt: number;
@@ -36,19 +36,19 @@ export type RunDocument = JsonObject & {
   readonly trigger: RunTrigger;
   /** Nominal time; null for a run started by hand or by an event. */
   readonly scheduled_for: string | null;
-  /** When it may start, or start again. */
+  /** The earliest time of its start or restart. */
   readonly run_at: string;
   readonly queued_at: string;
   readonly priority: number;
   readonly task_revision: number;
-  /** Replace the task's defaults, key by key; null: the run has only these. */
+  /** Override the task's defaults, key by key; null: the run has only the defaults. */
   readonly params: JsonObject | null;
-  /** The event that triggered it, as its request has it; null for other triggers. */
+  /** The event that triggered it, as in its request; null for other triggers. */
   readonly event: (JsonObject & RequestedEvent) | null;
   readonly retry_of: string | null;
-  /** How many runs led to this one, each causing the next; left out for none. */
+  /** The depth of the chain of runs, each causing the next, that led to this one; left out for 0. */
   readonly depth?: number;
-  /** The run that waits for this one's end; left out for none. */
+  /** The run that waits for this one's end; left out if there is none. */
   readonly parent_run_id?: string;
   /** The latest run that retries this failed one. */
   readonly retried_by: string | null;
@@ -56,15 +56,15 @@ export type RunDocument = JsonObject & {
   readonly attempts: readonly RunAttempt[];
   /** In the order of their ends. Steps taken over from the retried run come first. */
   readonly steps: readonly RunStep[];
-  /** How many steps are taken over, also while some are still to be copied; left out for none. */
+  /** How many steps are reused from another run, including those still to be copied; left out for 0. */
   readonly reused?: number;
   readonly log: readonly JsonObject[];
-  /** Of the last event of `run-<id>`: what the next append expects. */
+  /** The revision of the last event of `run-<id>`, which the next append expects. */
   readonly revision: number;
   /** How often a worker's lease expired during the current attempt. */
   readonly interruptions: number;
   readonly cancel_requested: boolean;
-  /** Its suspended steps; left out where there is none. Without arguments, logs and results. */
+  /** Its suspended steps, without arguments, logs or results; left out if there are none. */
   readonly waits?: readonly (JsonObject & Wait)[];
   /** Whether it is in lists that do not ask for skipped runs. */
   readonly listed: boolean;
@@ -87,8 +87,9 @@ export type RunStep = JsonObject & Omit<StepEnd, 'log'>;
 export const runsProjection: Projection<RunDocument> = {
   name: 'runs',
   schema: 7,
-  // Schema 6 cannot be asked for a namespace. Schema 5 cannot be asked for the runs of a parent. Schema 4 has no waiting runs, depths and parents, and lacks
-  // `params` and `event`, which are then shown as null. Schema 3 has other indexes too, which make some lists slower.
+  // Schema 6 cannot be filtered by namespace. Schema 5 cannot be filtered by parent. Schema 4 has no waiting runs,
+  // depths and parents, and lacks `params` and `event`, which are then shown as null. Schema 3 has other indexes too,
+  // which make some lists slower.
   readsOlder: [3, 4, 5, 6],
   addedFields: { parent_run_id: 6, namespace: 7 },
   streams: ['run-'],
@@ -103,10 +104,10 @@ export const runsProjection: Projection<RunDocument> = {
     started_at: 'text',
     parent_run_id: 'text',
   },
-  // Each index costs a write on the path of every run. So there is one per kind of list: the runs of a parent (few
-  // runs have one); all runs; a task's runs (and its latest); runs in a state (also loaded by workers); runs in a state
-  // that started in a span.
-  // Those of a namespace cost nothing in `default`.
+  // Each index costs a write on the path of every run. So each kind of list has only one: the runs
+  // of a parent (few runs have one); all runs; a task's runs (and its latest); runs in a state
+  // (also loaded by workers); runs in a state that started in a span. Indexes with a namespace cost
+  // nothing in `default`.
   indexes: [
     ['parent_run_id', 'queued_at'],
     ['listed', 'queued_at'],
@@ -155,7 +156,7 @@ function evolveRunDocument(
     const asked = requested(id, event.data, event.metadata);
     const reused = prior_results?.steps ?? prior_steps.length;
     const steps = prior_steps.map(stepOf);
-    // It came from the log as JSON, which the schema does not say.
+    // The value comes from the log and is JSON, but its type does not say so.
     const cause = event.data.event as RunDocument['event'];
     const queued = { ...asked, run_at, event: cause, retry_of, steps, state: 'queued' } as const;
     return reused === 0 ? queued : { ...queued, reused };
@@ -220,7 +221,7 @@ function requested(
   return parent === undefined ? deep : { ...deep, parent_run_id: parent.run_id };
 }
 
-/** One copy per event, with one spread that comes first: other forms are six times slower. */
+/** One copy per event, with a single spread that comes first, because other forms are six times slower. */
 function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDocument {
   const { revision } = event;
   switch (event.type) {
@@ -282,7 +283,7 @@ function evolveKnown(run: RunDocument, event: RecordedEvent, at: string): RunDoc
   }
 }
 
-/** Most runs never have waits, and are returned as they are. */
+/** Most runs never have waits and are returned unchanged. */
 function withWaits(run: RunDocument, event: RecordedEvent): RunDocument {
   if (run.waits === undefined && event.type !== 'RunStepSuspended') return run;
   const { waits = noWaits, ...rest } = run;
@@ -339,7 +340,7 @@ function attemptEnded(
   if (last === undefined || last.outcome !== null) return run.attempts;
   const { attempt, worker, started_at } = last;
   const { outcome, finished_at, error, step } = end;
-  // Written out, without spreads: on the path of every run of a rebuild.
+  // Written without spreads, because it executes for every run of a rebuild.
   return run.attempts.with(-1, { attempt, worker, started_at, outcome, finished_at, error, step });
 }
 
@@ -349,7 +350,7 @@ function withSteps(
 ): Pick<RunDocument, 'steps' | 'log'> {
   if (ended.length === 0) return run;
   const steps = run.steps.concat(ended.map(stepOf));
-  // It came from the log as JSON, which the schema does not say.
+  // The value comes from the log and is JSON, but its type does not say so.
   const lines = ended.flatMap((step) => step.log as readonly JsonObject[]);
   return { steps, log: lines.length === 0 ? run.log : run.log.concat(lines) };
 }
@@ -359,7 +360,7 @@ function stepOf(end: StepEnd): RunStep {
   const { arguments_hash, now } = end;
   const known = result as JsonValue;
   const shown: RunStep = { step, status, result: known, error, started_at, finished_at, attempt };
-  // Without spreads: on the path of every run of a rebuild.
+  // Written without spreads, because a rebuild executes this for every run.
   if (arguments_hash !== undefined) shown.arguments_hash = arguments_hash;
   if (now !== undefined) shown.now = now;
   return shown;

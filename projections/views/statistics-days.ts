@@ -6,20 +6,20 @@ import { addDuration, withDuration, type Histogram } from './histogram.ts';
 /** The resolution of the statistics. The offset of every time zone from UTC is a multiple of it since 1972. */
 export const QUARTER = 900_000;
 
-/** Runs that ended in a quarter of an hour, and those that were skipped in it. */
+/** Runs that ended or were skipped in a quarter of an hour. */
 export type Quarter = {
   readonly total: number;
   readonly failed: number;
   readonly execution_ms: number;
   readonly histogram: Histogram;
-  /** Left out for none. */
+  /** Left out if 0. */
   readonly skipped?: number;
 };
 
-/** By the number of the quarter hour in its UTC day, 0 to 95. Empty ones are left out. */
+/** Keyed by the number of the quarter hour in its UTC day, 0 to 95. Empty ones are left out. */
 export type Quarters<Q> = { readonly [quarter: string]: Q };
 
-/** Runs that succeeded or failed on one day, UTC: of one task, or of all of a namespace. */
+/** Runs that succeeded or failed on one UTC day: those of one task, or of all tasks of a namespace. */
 export type DayDocument = JsonObject & {
   /** The task's id, or `all`. */
   readonly scope: string;
@@ -36,9 +36,9 @@ export type DayDocument = JsonObject & {
   readonly last_run: string | null;
   readonly last_success: string | null;
   readonly last_failure: string | null;
-  /** Left out for none. */
+  /** Left out if 0. */
   readonly skipped?: number;
-  /** What an older release counted is not here. */
+  /** Runs counted by older releases are missing here. */
   readonly quarters?: Quarters<Quarter>;
 };
 
@@ -54,12 +54,12 @@ export function emptyDay(scope: string, day: string, namespace?: string): DayDoc
   return { scope, day, ...place, ...none, ...last, quarters: {} };
 }
 
-/** The UTC day of a timestamp as the service writes it. */
+/** The UTC day of a timestamp in the service's format. */
 export function dayOf(timestamp: string): string {
   return timestamp.slice(0, 10);
 }
 
-/** The beginning of a UTC day. */
+/** The start of a UTC day. */
 export function startOfDay(day: string): Instant {
   return fromIso(`${day}T00:00:00.000Z`);
 }
@@ -74,7 +74,7 @@ export function durationOf({ metadata, data }: EndedEvent): number {
   return Math.max(0, fromIso(metadata.occurredAt) - fromIso(data.started_at));
 }
 
-/** The day with one more ended run. @param own the day may be changed in place, as for `Projection.evolve` */
+/** The day with one more ended run. @param own whether the day may be changed in place, as for `Projection.evolve` */
 export function withEnded(day: DayDocument, event: EndedEvent, own: boolean): DayDocument {
   const finished = event.metadata.occurredAt;
   const took = durationOf(event);
@@ -90,7 +90,7 @@ export function withEnded(day: DayDocument, event: EndedEvent, own: boolean): Da
     execution_ms: before.execution_ms + took,
     histogram: add(before.histogram, took),
   };
-  // Written out, without a spread: runs twice per run, and keeps all days of one shape.
+  // Written without a spread, because it executes twice per run, and all days then have one shape.
   const next: DayDocument = {
     scope,
     day: date,
@@ -121,7 +121,7 @@ export function later(one: string | null, other: string): string {
   return one !== null && one > other ? one : other;
 }
 
-/** The quarters with one of them replaced. @param own they may be changed in place */
+/** The quarters with one of them replaced. @param own whether they may be changed in place */
 export function withQuarter<Q>(
   quarters: Quarters<Q> | undefined,
   number: number,
@@ -133,7 +133,7 @@ export function withQuarter<Q>(
   return quarters;
 }
 
-/** What most days lack. */
+/** Fields that most days lack. */
 function withRest(next: DayDocument, { namespace, skipped }: DayDocument): DayDocument {
   if (namespace === undefined && skipped === undefined) return next;
   const place = namespace === undefined ? {} : { namespace };

@@ -9,10 +9,10 @@ import { dayOf, later, quarterOf, withQuarter, type Quarters } from './statistic
 /** Scope of the documents with the failures of an error. */
 export const ERRORS = 'errors';
 
-/** Tasks that a quarter hour of an error names. */
+/** The most tasks named for a quarter hour of an error. */
 const MAX_TASKS = 30;
 
-/** Characters of the message that stands for its group. */
+/** The most characters of the message that represents a group. */
 const MAX_EXAMPLE = 500;
 
 /** Failures of one error in a quarter of an hour. */
@@ -24,11 +24,11 @@ export type FailedQuarter = {
   readonly run: string;
   /** How often the runs of each task failed. */
   readonly tasks: { readonly [taskId: string]: number };
-  /** Failures of further tasks; left out for none. */
+  /** Failures of the other tasks; left out if 0. */
   readonly others?: number;
 };
 
-/** Failed runs of one UTC day whose errors are of one group, in one namespace. */
+/** The failed runs of one error group on one UTC day in one namespace. */
 export type ErrorDayDocument = JsonObject & {
   readonly scope: typeof ERRORS;
   /** Left out in `default`. */
@@ -61,7 +61,7 @@ export function keyOfFailure({ data, metadata }: FailedEvent): string {
   return errorKey({ group, namespace: data.namespace }, dayOf(metadata.occurredAt));
 }
 
-/** The error's day with one more failure. @param own it may be changed in place */
+/** The error's day with one more failure. @param own whether it may be changed in place */
 export function errorWithFailure(
   document: ErrorDayDocument | null,
   event: FailedEvent,

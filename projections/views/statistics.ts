@@ -26,16 +26,17 @@ export type StatisticsDocument = DayDocument | LastDayDocument | ErrorDayDocumen
 /** Scope of the days of all tasks of a namespace together. */
 const ALL = 'all';
 
-/** Days that a summary of every namespace reads at most. */
+/** The most days that a summary of all namespaces reads. */
 const MAX_DAYS_OF_ALL = 40_000;
 
 /** Counters and histograms per quarter hour and day, per task, error and namespace; never computed by reading runs. */
 export const statisticsProjection: Projection<StatisticsDocument> = {
   name: 'statistics',
-  schema: 3,
-  // Schema 1 cannot be asked for a namespace. Schema 2 lacks quarter hours, errors, and what tasks did lately.
-  readsOlder: [1, 2],
-  addedFields: { namespace: 2, failing: 3, failed_day: 3, skipped_day: 3 },
+  schema: 4,
+  // Schema 1 cannot be filtered by namespace. Schema 2 lacks quarter hours, errors, and the last days of tasks. Schema 3
+  // lacks the durations of the latest runs of each task.
+  readsOlder: [1, 2, 3],
+  addedFields: { namespace: 2, failing: 3, failed_day: 3, skipped_day: 3, p95_ms: 4 },
   streams: ['run-', 'kept-'],
   fields: {
     namespace: 'text',
@@ -44,6 +45,8 @@ export const statisticsProjection: Projection<StatisticsDocument> = {
     failing: 'text',
     failed_day: 'text',
     skipped_day: 'text',
+    // It has no index because it changes with almost every run.
+    p95_ms: 'number',
   },
   indexes: withinNamespaces([
     ['scope', 'day'],
@@ -98,7 +101,7 @@ export function daysOfTask(taskId: string, firstDay: string): Query {
   return daysOfScope(EVERY_NAMESPACE, taskId, firstDay);
 }
 
-/** The days of all tasks, from a day on, ascending. Of several namespaces, each has its own. */
+/** The days of all tasks, from a day on, ascending. Each namespace has its own days. */
 export function daysOfAll(reach: Reach, firstDay: string): Query {
   return daysOfScope(reach, ALL, firstDay);
 }
@@ -109,12 +112,12 @@ export function daysOfErrors(reach: Reach, firstDay: string, limit: number): Que
   return { filters: scopeSince(reach, ERRORS, firstDay), sort, limit };
 }
 
-/** Selects the tasks of which a run ended on or after a day. */
+/** Selects the tasks with a run that ended on or after a day. */
 export function tasksExecutedSince(reach: Reach, firstDay: string): readonly Filter[] {
   return scopeSince(reach, TASKS, firstDay);
 }
 
-/** Selects the tasks of which a run ended, failed or was skipped on or after a day, by the field that says so. */
+/** Selects the tasks with a run that ended, failed or was skipped on or after a day, depending on the field. */
 export function tasksSince(
   reach: Reach,
   field: 'day' | 'failed_day' | 'skipped_day',
@@ -123,9 +126,14 @@ export function tasksSince(
   return [...ofTasks(reach), { field, op: 'gte', value: firstDay }];
 }
 
-/** Selects the tasks whose latest run failed, if it did so at a time or later. */
+/** Selects the tasks whose latest run failed at or after a time. */
 export function tasksFailingSince(reach: Reach, at: string): readonly Filter[] {
   return [...ofTasks(reach), { field: 'failing', op: 'gte', value: at }];
+}
+
+/** Selects the figures of each task. */
+export function statisticsOfTasks(reach: Reach): readonly Filter[] {
+  return ofTasks(reach);
 }
 
 function daysOfScope(reach: Reach, scope: string, firstDay: string): Query {
@@ -163,8 +171,8 @@ const taskKeysOf = (kept: Kept): readonly string[] =>
   'group' in kept || kept.scope === ALL ? [] : [lastDayKey(kept.scope)];
 
 /**
- * The figures of a day before its runs were removed. They replace whatever was counted: nothing in a rebuilt view, all
- * in one that followed.
+ * The figures of a day before its runs were removed. They replace the counted figures: none in a rebuilt view, all of
+ * them in a view that followed the log.
  */
 function keptFigures(
   document: StatisticsDocument | null,
@@ -185,7 +193,7 @@ function keptFigures(
     if (key !== dayKey(kept, day)) continue;
     const known = document as DayDocument | null;
     if (known !== null && known.total > kept.total) return known;
-    // The histograms are the event's own: what is counted on here must not change them.
+    // Copied, because the histograms belong to the event and must not change when more runs are counted.
     const { quarters, ...rest } = kept;
     const whole = { day, ...rest, histogram: { ...kept.histogram } };
     return quarters === undefined ? whole : { ...whole, quarters: structuredClone(quarters) };

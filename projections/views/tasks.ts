@@ -7,17 +7,18 @@ import {
   nextRunOf,
   type ScheduleState,
 } from '../../domain/tasks/schedule-state.ts';
+import { secretNamesIn } from '../../domain/pipeline/secret-names.ts';
 import { idOf } from '../../domain/streams.ts';
 import type { TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import { actOf, pauseReasonOf, type Act, type Snooze } from '../../domain/tasks/task.ts';
-import type { PauseReason, ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
+import type { PauseReason, ScheduleKind, TaskOrder, TaskStatus } from '../../domain/vocabulary.ts';
 import { within, type Reach } from '../reach.ts';
 import type { Filter, Projection, Sort } from '../read-model.ts';
 import { withinNamespaces } from './namespaced.ts';
 
 /**
  * A task as the API shows it, without `last_run_at` (read from the runs view; a copy would cost a write per started
- * run) and `warnings` (they depend on what is registered now).
+ * run) and `warnings` (they depend on the tools that are registered now).
  */
 export type TaskDocument = JsonObject &
   TaskDefinition & {
@@ -25,39 +26,46 @@ export type TaskDocument = JsonObject &
     /** Left out in `default`. */
     readonly namespace?: string;
     readonly status: TaskStatus;
-    /** Null unless it is paused. Documents of an older shape lack it. */
+    /** null unless it is paused. Documents of an older shape lack it. */
     readonly pause_reason?: PauseReason | null;
-    /** Who paused it; null unless it is paused. Documents of an older shape lack it, like the next one. */
+    /**
+     * The agent that paused it; null unless it is paused. Documents of an older shape lack this field and the next one.
+     */
     readonly paused?: (JsonObject & Act) | null;
-    /** Who snoozed its next fire; null for none. It outlasts a pause. */
+    /** The agent that snoozed its next fire, or null. A pause does not end the snooze. */
     readonly snoozed?: (JsonObject & Snooze) | null;
     readonly created_at: string;
     /** When someone last changed it; a fire does not count. */
     readonly updated_at: string;
     /** When the next fire runs, snooze included; null for paused, canceled and event tasks. */
     readonly next_run_at: string | null;
+    /** The names of the secrets in its pipeline; left out if there are none. Clients do not see them. */
+    readonly secrets?: readonly string[];
     /** Active and time-based, with no fire ahead. */
     readonly exhausted: boolean;
-    /** Of the last event of `task-<id>`: its ETag. */
+    /** The revision of the last event of `task-<id>`, which is the task's ETag. */
     readonly revision: number;
     /** The schedule state from which `next_run_at` is folded; not for clients. */
-    readonly rhythm: JsonObject & RhythmPart;
+    readonly rhythm: JsonObject & ScheduleStatePart;
   };
 
-/** Schedule state without what the document has anyway, and without the backlog, which moves no next fire. */
-type RhythmPart = Pick<ScheduleState, 'anchor' | 'set' | 'fires'>;
+/**
+ * Schedule state without the fields that the document already has, and without the backlog, which moves no next fire.
+ */
+type ScheduleStatePart = Pick<ScheduleState, 'anchor' | 'set' | 'fires'>;
 
-/** The fields that lists of tasks use. A task rarely changes, so each index can have them all. */
+/** The fields that lists of tasks use. A task rarely changes, so each index can cover all of them. */
 const listedFields = ['status', 'created_by', 'schedule_kind', 'title', 'namespace'];
 
 /** Every task; canceled ones stay readable. */
 export const tasksProjection: Projection<TaskDocument> = {
   name: 'tasks',
-  schema: 7,
-  // Schema 6 cannot be sorted by the next run, and lacks `paused` and `snoozed`. Schema 5 cannot be asked for a
-  // namespace, and lacks `pause_reason`. Schema 4 has other indexes too, which make some lists slower.
-  readsOlder: [4, 5, 6],
-  addedFields: { namespace: 6, next_run_at: 7 },
+  schema: 8,
+  // Schema 7 cannot be filtered by secret. Schema 6 cannot be sorted by the next run, and lacks `paused` and `snoozed`.
+  // Schema 5 cannot be filtered by namespace, and lacks `pause_reason`. Schema 4 has other indexes too, which make some
+  // lists slower.
+  readsOlder: [4, 5, 6, 7],
+  addedFields: { namespace: 6, next_run_at: 7, secrets: 8 },
   streams: ['task-', 'fires-'],
   fields: {
     namespace: 'text',
@@ -65,9 +73,11 @@ export const tasksProjection: Projection<TaskDocument> = {
     created_by: 'text',
     schedule_kind: 'text',
     tags: 'text-list',
+    secrets: 'text-list',
     title: 'text',
     created_at: 'text',
-    // Without an index: it changes with each fire, and ten thousand tasks are sorted in milliseconds.
+    // It has no index because it changes with each fire. Sorting ten thousand tasks takes
+    // milliseconds.
     next_run_at: 'text',
     exhausted: 'boolean',
     concurrency_key: 'text',
@@ -90,18 +100,26 @@ export const tasksProjection: Projection<TaskDocument> = {
   evolve: evolveTaskDocument,
 };
 
-/** The orders of `GET /tasks`. */
-export const taskOrders = ['created', 'title', 'next'] as const;
-export type TaskOrder = (typeof taskOrders)[number];
+/** Orders that also depend on other views; see `projections/reading/task-order.ts`. */
+const joinedOrders = ['owner', 'p95', 'health'] as const satisfies readonly TaskOrder[];
+export type JoinedOrder = (typeof joinedOrders)[number];
 
-/** Precedes all times, which are compared as strings. */
+/** Orders that this view gives. */
+type StoredOrder = Exclude<TaskOrder, JoinedOrder>;
+
+/** Whether an order also depends on other views. */
+export function isJoinedOrder(order: TaskOrder): order is JoinedOrder {
+  return (joinedOrders as readonly TaskOrder[]).includes(order);
+}
+
+/** Sorts before all times, which are compared as strings. */
 const FIRST_TIME = '0001';
 
 /**
- * How a list of tasks is ordered: the newest first, by title, or by the next run.
+ * How a list of tasks is ordered: newest first, by title, or by the next run.
  * @returns the sort, and filters that leave out tasks without a place in that order
  */
-export function taskOrder(order: TaskOrder): {
+export function taskOrder(order: StoredOrder): {
   readonly sort: readonly Sort[];
   readonly filters: readonly Filter[];
 } {
@@ -124,6 +142,8 @@ export interface TaskFilters {
   readonly created_by?: string | undefined;
   readonly schedule_kind?: ScheduleKind | undefined;
   readonly tag?: string | undefined;
+  /** The name of a secret that the pipeline names. */
+  readonly secret?: string | undefined;
   readonly search?: string | undefined;
 }
 
@@ -135,6 +155,9 @@ export function taskFilters(reach: Reach, wanted: TaskFilters): readonly Filter[
     if (value !== undefined) filters.push({ field, op: 'eq', value });
   }
   if (wanted.tag !== undefined) filters.push({ field: 'tags', op: 'has', value: wanted.tag });
+  if (wanted.secret !== undefined) {
+    filters.push({ field: 'secrets', op: 'has', value: wanted.secret });
+  }
   if (wanted.search !== undefined) {
     filters.push({ field: 'title', op: 'contains', value: wanted.search });
   }
@@ -150,7 +173,7 @@ export function liveTasksOf(agentId: string): readonly Filter[] {
   ];
 }
 
-/** The tasks that prevent a namespace's deletion. */
+/** Tasks that prevent the deletion of a namespace. */
 export function liveTasksIn(namespace: string): readonly Filter[] {
   return [
     ...within(namespace),
@@ -175,7 +198,7 @@ function evolveTaskDocument(
 ): TaskDocument | null {
   // The two prefixes hold only events of these types.
   const known = event as unknown as TaskEvent | FiresEvent;
-  const schedule = evolveScheduleState(task === null ? null : rhythmOf(task), known, event);
+  const schedule = evolveScheduleState(task === null ? null : scheduleStateOf(task), known, event);
   if (schedule === null) return null;
   const { anchor, set, fires, status } = schedule;
   const next_run_at = status === 'active' ? nextRunOf(schedule) : null;
@@ -186,7 +209,7 @@ function evolveTaskDocument(
   if (known.type === 'TaskCreated') {
     const dates = { created_at: occurredAt, updated_at: occurredAt };
     const { revision } = event;
-    // A field comes first: V8 adds fields to an object that begins with a spread on a slow path.
+    // A field comes first, because V8 adds fields slowly to an object that begins with a spread.
     const { definition, namespace } = known.data;
     const paused = { pause_reason: null, paused: null, snoozed: null };
     const document = {
@@ -196,6 +219,7 @@ function evolveTaskDocument(
       ...dates,
       revision,
       ...derived,
+      ...secretsField(definition.payload),
     } as TaskDocument;
     return namespace === undefined ? document : Object.assign(document, { namespace });
   }
@@ -211,7 +235,20 @@ function evolveTaskDocument(
         ? (task.pause_reason ?? null)
         : null;
   const acts = { paused: pausedBy(task, known, event), snoozed: snoozedBy(task, schedule, event) };
-  return { ...task, ...changes, ...changed, ...derived, pause_reason, ...acts } as TaskDocument;
+  const before = changes.payload === undefined ? task : withSecretsOf(task, changes.payload);
+  return { ...before, ...changes, ...changed, ...derived, pause_reason, ...acts } as TaskDocument;
+}
+
+function withSecretsOf(
+  { secrets: _before, ...task }: TaskDocument,
+  payload: TaskDefinition['payload'],
+): object {
+  return { ...task, ...secretsField(payload) };
+}
+
+function secretsField({ pipeline }: TaskDefinition['payload']): Pick<TaskDocument, 'secrets'> {
+  const secrets = secretNamesIn(pipeline);
+  return secrets.length === 0 ? {} : { secrets };
 }
 
 function pausedBy(
@@ -223,7 +260,7 @@ function pausedBy(
   return type === 'TaskResumed' || type === 'TaskCanceled' ? null : paused;
 }
 
-/** The snooze of the fire that is next, whether or not a pause holds that back. */
+/** The snooze of the next fire, even if a pause holds that fire back. */
 function snoozedBy(
   { snoozed = null }: TaskDocument,
   schedule: ScheduleState,
@@ -234,7 +271,7 @@ function snoozedBy(
   return event.type === 'TaskSnoozed' ? { ...actOf(event.metadata), until } : snoozed;
 }
 
-function rhythmOf(task: TaskDocument): ScheduleState {
+function scheduleStateOf(task: TaskDocument): ScheduleState {
   const { status, revision, rhythm: schedule, namespace } = task;
   const place = namespace === undefined ? {} : { namespace };
   return { ...place, ...schedule, status, definition: task, task_revision: revision, owed: [] };

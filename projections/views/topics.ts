@@ -6,8 +6,8 @@ import type { ScheduleKind, TaskStatus } from '../../domain/vocabulary.ts';
 import type { Projection } from '../read-model.ts';
 
 /**
- * What matching topics to tasks needs of a task. Tasks of other kinds are here too, as they may become event tasks;
- * canceled ones are not.
+ * The fields of a task that matching topics to tasks needs. Tasks of other kinds are here too, because they may become
+ * event tasks; canceled ones are not.
  */
 export type TopicDocument = JsonObject & {
   readonly task_id: string;
@@ -20,14 +20,14 @@ export type TopicDocument = JsonObject & {
   readonly pattern: string;
   /** Whether events may trigger it now: it is an active event task. */
   readonly listening: boolean;
-  /** Of the last event of `task-<id>`: where a reader continues with the log. */
+  /** The revision of the last event of `task-<id>`. A reader continues with the log after it. */
   readonly revision: number;
 };
 
 /** The pattern of an event task that names none. */
 const EVERY_TOPIC = '#';
 
-/** Which tasks listen to which topics. */
+/** The view that shows which tasks listen to which topics. */
 export const topicsProjection: Projection<TopicDocument> = {
   name: 'topics',
   schema: 1,

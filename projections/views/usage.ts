@@ -5,7 +5,7 @@ import type { JsonObject } from '../../domain/json.ts';
 import { namespaceField } from '../../domain/namespaces/namespace.ts';
 import type { Projection } from '../read-model.ts';
 
-/** What a namespace has in the log and in the store of artifacts, as far as quotas limit it. The key is its name. */
+/** How much of the log and the artifact store a namespace uses, for the quotas. The key is its name. */
 export type UsageDocument = JsonObject & {
   /** Left out in `default`. */
   readonly namespace?: string;
@@ -14,8 +14,8 @@ export type UsageDocument = JsonObject & {
 };
 
 /**
- * Counts per namespace. A run's events count when it ends, all at once, so that this view does no work for most events.
- * What retention removes is subtracted.
+ * Counts per namespace. All events of a run are counted when it ends, so this view does nothing for most events. Events
+ * that retention removes are subtracted.
  */
 export const usageProjection: Projection<UsageDocument> = {
   name: 'usage',
@@ -31,14 +31,14 @@ export const usageProjection: Projection<UsageDocument> = {
     const { events = 0, artifact_bytes = 0 } = document ?? {};
     return {
       ...namespaceField(namespace),
-      // Not below 0: the first part of a log may have been removed before it was imported here.
+      // Not below 0, as the first part of a log may have been removed before it was imported.
       events: Math.max(0, events + eventsAt(event)),
       artifact_bytes: Math.max(0, artifact_bytes + artifactsAt(event)),
     };
   },
 };
 
-/** By how much an event changes the number of events that count. */
+/** By how much an event changes the number of counted events. */
 function eventsAt(event: RecordedEvent): number {
   switch (event.type) {
     case 'RunSucceeded':
@@ -47,7 +47,7 @@ function eventsAt(event: RecordedEvent): number {
     case 'RunSkipped':
       return event.revision + 1;
     case 'RunRemoved':
-      // All before it are gone.
+      // All events before it are gone.
       return -event.revision;
     case 'TopicTrimmed':
       return -event.data.deleted_count;

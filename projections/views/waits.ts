@@ -21,9 +21,9 @@ export type WaitDocument = JsonObject & {
   readonly ended_at: string | null;
   /** SHA-256 of a callback's tokens, in hexadecimal; empty for an approval. */
   readonly token_hashes: readonly string[];
-  /** What is to be approved, by whom and how it was decided; null for a callback. */
+  /** The approval: its message, its approvers, and the decision; null for a callback. */
   readonly approval: Approval | null;
-  /** Of the approval; null for a callback. */
+  /** The state of the approval; null for a callback. */
   readonly approval_state: ApprovalState | null;
 };
 
@@ -37,13 +37,13 @@ type Approval = JsonObject & {
 };
 
 /**
- * The waits that calls from outside end, until retention removes their run. All other waits are part of their run: a
- * document for each would cost every sleep and every job two writes that nobody reads.
+ * The waits that calls from outside end, until retention removes their run. All other waits are only part of their run.
+ * A document for each would add two useless writes to every sleep and every job.
  */
 export const waitsProjection: Projection<WaitDocument> = {
   name: 'waits',
   schema: 2,
-  // Schema 1 cannot be asked for a namespace.
+  // Schema 1 cannot be filtered by namespace.
   readsOlder: [1],
   addedFields: { namespace: 2 },
   streams: ['run-'],
@@ -56,7 +56,8 @@ export const waitsProjection: Projection<WaitDocument> = {
     task_id: 'text',
     token_hashes: 'text-list',
   },
-  // One per kind of list: approvals in a state, and a run's or a task's. The tokens have a table of their own.
+  // One index per kind of list: approvals in a state, of a run, or of a task. Tokens have their own
+  // table.
   indexes: [
     ['approval_state', 'since'],
     ['task_id', 'since'],
@@ -90,7 +91,7 @@ function evolveWaitDocument(wait: WaitDocument | null, event: RecordedEvent): Wa
     case 'RunStepSuspended':
       return suspended(wait, event.data, idOf(event.stream));
     case 'RunStepResumed':
-      // A wait ends once. One that is unknown here waited for something else.
+      // A wait ends once. If it is unknown here, it was neither for an approval nor for a callback.
       if (wait === null || wait.ended_at !== null) return wait;
       return resumed(wait, event.data, event.metadata.occurredAt);
     default:
@@ -110,7 +111,7 @@ function suspended(
   const wait = { id, ...place, run_id, task_id, step, kind, since, until };
   if (waits_for.kind === 'callback') {
     const { token_hashes } = waits_for;
-    // The wait is recorded again when its tool returns, even if the callback came before.
+    // The wait is recorded again when its tool returns, even if the callback arrived earlier.
     const ended_at = known?.ended_at ?? null;
     return { ...wait, ended_at, token_hashes, approval: null, approval_state: null };
   }

@@ -18,7 +18,7 @@ export type WebhookAttemptDocument = JsonObject & {
   readonly took_ms: number;
 };
 
-/** A delivery as the API shows it, and what the sender needs at its start. */
+/** A delivery as the API shows it, with the fields that the sender needs at its start. */
 export type WebhookDocument = JsonObject & {
   readonly id: string;
   /** Left out in `default`. */
@@ -30,16 +30,19 @@ export type WebhookDocument = JsonObject & {
   readonly run_id: string | null;
   readonly payload: JsonObject;
   readonly state: WebhookStateName;
-  /** Why a failed one is not retried. */
+  /** Why a failed delivery is not retried. */
   readonly end: WebhookEnd | null;
-  /** Over all rounds, the latest last; only the latest of many. */
+  /** The attempts of all rounds, the latest last. Of many attempts, only the latest are shown. */
   readonly attempts: readonly WebhookAttemptDocument[];
   readonly repeats: number;
-  /** The latest attempt, if it was not the first: the receiver may have got the message twice. Left out otherwise. */
+  /**
+   * The latest attempt if it was not the first, because the receiver may have got the message twice. Left out
+   * otherwise.
+   */
   readonly resent_at?: string;
   readonly created_at: string;
   readonly updated_at: string;
-  /** The earliest time of the next attempt of a pending one. */
+  /** The earliest time of the next attempt of a pending delivery. */
   readonly next_attempt_at: string | null;
   readonly finished_at: string | null;
 };
@@ -50,7 +53,7 @@ const KEPT_ATTEMPTS = 25;
 export const webhooksProjection: Projection<WebhookDocument> = {
   name: 'webhooks',
   schema: 2,
-  // Schema 1 cannot be asked for a namespace, and not for resent ones.
+  // Schema 1 cannot be filtered by namespace or for resent deliveries.
   readsOlder: [1],
   addedFields: { namespace: 2, resent_at: 2 },
   streams: ['webhook-'],
@@ -95,7 +98,7 @@ export function webhooksOf(
   return { filters, sort: [{ field: 'created_at', direction: 'descending' }] };
 }
 
-/** The deliveries that were sent more than once, the latest first. */
+/** The deliveries that were sent more than once, latest first. */
 export function resentWebhooks(reach: Reach): Pick<Query, 'filters' | 'sort'> {
   return {
     filters: [...within(reach), { field: 'resent_at', op: 'gt', value: '' }],

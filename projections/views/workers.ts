@@ -20,7 +20,7 @@ export type WorkerDocument = JsonObject &
 export const workersProjection: Projection<WorkerDocument> = {
   name: 'workers',
   schema: 2,
-  // Schema 1 cannot be asked for a namespace.
+  // Schema 1 cannot be filtered by namespace.
   readsOlder: [1],
   addedFields: { namespace: 2 },
   streams: ['worker-'],
@@ -49,12 +49,12 @@ export const workersProjection: Projection<WorkerDocument> = {
   },
 };
 
-/** The worker that a document shows. */
+/** The worker in the form that the API shows. */
 export function workerFrom(document: WorkerDocument): RegisteredWorker {
   return { ...document, namespace: namespaceOf(document) };
 }
 
-/** A tool as the worker of its namespace that registered it last describes it. */
+/** A tool, as described by the worker of its namespace that last registered it. */
 export type ToolDocument = JsonObject & {
   /** Left out in `default`. */
   readonly namespace?: string;
@@ -64,7 +64,7 @@ export type ToolDocument = JsonObject & {
   /** When this schema replaced another one. */
   readonly schema_since: string;
   readonly registered_at: string;
-  /** Of the event. */
+  /** The position of the event. */
   readonly position: string;
 };
 
@@ -82,13 +82,13 @@ export const toolsProjection: Projection<ToolDocument> = {
   evolve: (tool, event, key) => toolIn(event, key, tool) ?? tool,
 };
 
-/** Names a tool of a namespace. */
+/** The key of a tool in a namespace. */
 export const toolKey = (namespace: string, name: string): string => placedName(namespace, name);
 
 /**
- * A tool as a registration describes it; null where the event has none of that key.
+ * A tool as a registration describes it; null if the event has none with that key.
  * @param key of {@link toolKey}
- * @param before the tool as it was registered before; null for a new one
+ * @param before the tool as registered earlier; null for a new one
  */
 export function toolIn(
   event: RecordedEvent,
@@ -104,7 +104,7 @@ export function toolIn(
   return toolFrom(tool, at, before);
 }
 
-/** A tool from its description by a worker, and its registration. @param before as of {@link toolIn} */
+/** A tool, made from a worker's description and its registration. @param before as for {@link toolIn} */
 export function toolFrom(
   { name, description, schema }: OfferedTool,
   at: Pick<ToolDocument, 'namespace' | 'registered_at' | 'position'>,

@@ -3,14 +3,17 @@ import { EventStoreError } from '../../domain/event-store.ts';
 import type { DueIndex } from '../fires/due-index.ts';
 import type { RunRequester } from '../fires/run-requester.ts';
 import type { HoldView } from '../hold.ts';
-import type { ProcessParts } from '../parts.ts';
+import type { ProcessParts } from '../process-parts.ts';
 import { Findings } from './findings.ts';
 import type { AuditReport } from './report.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const NOT_PUBLISHED = 'could not publish the audit report';
 
-/** Between two passes, and before the first: a process that has just started has other work. Milliseconds. */
+/**
+ * The pause between two passes, and before the first pass, because a process that has just started has other work.
+ * Milliseconds.
+ */
 const INTERVAL = 60_000;
 const FIRST_DELAY = 5000;
 
@@ -29,11 +32,11 @@ export const auditChecks = [
 export interface AuditCheck {
   /** One of {@link auditChecks}. */
   readonly name: string;
-  /** Continues with the next part. @throws whatever kept it from checking: the next pass tries again */
+  /** Continues with the next part. @throws the error that prevented the check; the next pass tries again */
   run(findings: Findings, signal: AbortSignal): Promise<void>;
 }
 
-/** What the scheduler's checks need. */
+/** The dependencies of the scheduler's checks. */
 export interface AuditParts extends Omit<ProcessParts, 'name'> {
   readonly index: DueIndex;
   readonly requester: RunRequester;
@@ -51,12 +54,12 @@ export function isCorrupt(error: unknown): boolean {
 }
 
 /**
- * Runs its checks every minute; they repair what they can and report the rest. A failed check does not keep the others
- * from running. Each check does a bounded part of its work at a time and pauses in between, so that an audit costs
- * little whatever the amount of data.
+ * Runs its checks every minute; they repair what they can and report the rest. A failed check does not prevent the
+ * others. Each check does a bounded part of its work at a time and pauses in between, so that an audit costs little for
+ * any amount of data.
  */
 export class Audit {
-  /** When the last pass ended in which every check succeeded; null before. */
+  /** When the last pass without a failed check ended; null before the first such pass. */
   lastSuccess: Instant | null = null;
   readonly #options: ConstructorParameters<typeof Audit>[0];
 
@@ -89,7 +92,7 @@ export class Audit {
     const faults: string[] = [];
     for (const check of checks) {
       if (signal.aborted) return;
-      const failure = `the audit could not check ${check.name}; trying again`;
+      const failure = `the audit could not check ${check.name}; retrying`;
       try {
         await check.run(findings, signal);
         telemetry.failures.worked(failure);

@@ -9,7 +9,7 @@ import { LogCursor } from './log-cursor.ts';
 /** The position up to which every fire is known to have its run. */
 const CHECKPOINT = 'fires-verified';
 
-/** The run of a younger fire may still be requested. Milliseconds. */
+/** Fires younger than this are not checked, because their runs may still be requested. Milliseconds. */
 const REQUEST_GRACE = 10_000;
 
 /** Limits of one pass: pages of the log, runs that are looked up, and fires without a run that are retried. */
@@ -39,7 +39,8 @@ export class FiresHaveRuns implements AuditCheck {
   }
 
   async run(findings: Findings, signal: AbortSignal): Promise<void> {
-    // Without a position, this starts where the requester of runs is: it has seen every fire before.
+    // Without a position, this starts at the position of the requester of runs, which has seen
+    // every earlier fire.
     if (await this.#log.recall(REQUESTED)) this.#open = [];
     await this.#retryOpen(findings);
     await this.#advance(findings, signal);
@@ -62,13 +63,13 @@ export class FiresHaveRuns implements AuditCheck {
     });
   }
 
-  /** A fire further ahead than clocks differ was written by a wrong clock, and is not waited for. */
+  /** A fire further ahead than clocks can differ was written by a wrong clock. The check does not wait for its time. */
   #isYoung({ metadata }: RecordedEvent): boolean {
     const age = this.#parts.clock.now() - fromIso(metadata.occurredAt);
     return age < REQUEST_GRACE && age > -MAX_CLOCK_SKEW;
   }
 
-  /** Retries the fires whose runs could not be requested. Those that cannot be read now stay open. */
+  /** Retries the fires whose runs could not be requested. Fires that cannot be read now stay open. */
   async #retryOpen(findings: Findings): Promise<void> {
     const fires = this.#open;
     this.#open = [];
@@ -103,7 +104,7 @@ async function hasRun(store: EventStore, runId: string): Promise<boolean> {
   try {
     return (await store.readStream(streams.run(runId), { limit: 1 })).length > 0;
   } catch (error) {
-    // The run exists, whatever its event says.
+    // The run exists, regardless of the content of its event.
     if (isCorrupt(error)) return true;
     throw error;
   }

@@ -6,7 +6,10 @@ import type { Findings } from './findings.ts';
 import { readScheduleState } from './read-schedule-state.ts';
 import { ViewComparison, type ComparedMemory } from './view-comparison.ts';
 
-/** The due index in memory agrees with the view and the log: every task that is not canceled, as it is now. */
+/**
+ * The due index in memory agrees with the view and the log: it contains every task that is not canceled, in its present
+ * state.
+ */
 export class IndexAgrees implements AuditCheck, ComparedMemory<DueDocument> {
   readonly name = 'index_agrees';
   readonly #parts: AuditParts;
@@ -46,7 +49,7 @@ export class IndexAgrees implements AuditCheck, ComparedMemory<DueDocument> {
 
   async #inspectMissed(taskId: string, inView: ScheduleState, findings: Findings): Promise<void> {
     const { store, index } = this.#parts;
-    // The view may be behind the index, which has dropped a canceled task.
+    // The view may be behind the index, and the index has dropped a task that was canceled.
     const schedule = await readScheduleState(store, taskId, inView);
     if (schedule === null) return;
     const known = index.get(taskId);

@@ -11,7 +11,7 @@ import { LogCursor } from './log-cursor.ts';
 /** The position before which no key is in use, unless a later event says so. */
 const CHECKPOINT = 'keys-audited';
 
-/** Places younger than this are not checked: most are gone by then. Milliseconds. */
+/** Places younger than this are not checked, because most places last less long. Milliseconds. */
 const MIN_AGE = 60_000;
 
 /** Limits of one pass: pages of the log, runs' streams, and places of one key. */
@@ -23,7 +23,7 @@ const REST_MS = 10;
 
 interface KeyInUse {
   readonly state: KeyState;
-  /** The position before its last event. */
+  /** The position before the key's last event. */
   readonly before: Position;
 }
 
@@ -35,7 +35,7 @@ export class KeysHaveRuns implements AuditCheck {
   readonly name = 'keys_have_runs';
   readonly #parts: AuditParts;
   readonly #log: LogCursor;
-  /** By stream, the most recently checked last. */
+  /** Checked keys by stream, the most recently checked last. */
   readonly #inUse = new Map<string, KeyInUse>();
   #turn = 0;
 
@@ -93,11 +93,11 @@ export class KeysHaveRuns implements AuditCheck {
     }
   }
 
-  /** The places that are old enough; if there are many, other ones with each pass. */
+  /** The places that are old enough. If there are many, each pass gets other places. */
   #checkedPlaces(state: KeyState): readonly KeyPlace[] {
     const now = this.#parts.clock.now();
     const all = placesOf(state).filter(({ since }) => {
-      // A place from further ahead than clocks differ was written by a wrong clock.
+      // A place with a time further ahead than clocks can differ was written by a wrong clock.
       const age = now - fromIso(since);
       return age >= MIN_AGE || age < -MAX_CLOCK_SKEW;
     });

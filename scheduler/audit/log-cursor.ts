@@ -6,9 +6,9 @@ const REST_MS = 10;
 
 type LogCursorParts = Pick<AuditParts, 'store' | 'coordination' | 'leadership' | 'clock'>;
 
-/** Reads the log from a remembered position on, some pages with each pass. */
+/** Reads the log from a remembered position, some pages in each pass. */
 export class LogCursor {
-  /** Everything up to here has been taken. */
+  /** All events up to here have been taken. */
   position: Position = BEGINNING;
   readonly #parts: LogCursorParts;
   readonly #checkpoint: LogCheckpoint;
@@ -24,7 +24,7 @@ export class LogCursor {
 
   /**
    * Recalls the position if leadership was won since the last call.
-   * @param fallback a checkpoint to use where none is remembered
+   * @param fallback a checkpoint to use if none is remembered
    * @returns whether it was recalled
    */
   async recall(fallback?: string): Promise<boolean> {
@@ -39,7 +39,7 @@ export class LogCursor {
     return true;
   }
 
-  /** Reads on. @param take returns false to stop before an event */
+  /** Continues reading. @param take returns false to stop before an event */
   async advance(
     maxPages: number,
     signal: AbortSignal,

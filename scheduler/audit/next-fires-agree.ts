@@ -11,7 +11,7 @@ import type { DueEntry } from '../fires/due-index.ts';
 import type { AuditCheck, AuditParts } from './audit.ts';
 import type { Findings } from './findings.ts';
 
-/** The name under which the last release and tz database are stored that checked every next fire. */
+/** The name for storing the last release and tz database that checked every next fire. */
 const REMEMBERED = 'tz-database';
 
 /** Raised by a release that computes other fires from the same rule and tz database, to check all next fires once. */
@@ -20,23 +20,27 @@ const RULES_VERSION = 2;
 /** Rules that one pass evaluates while nothing is known to have changed. */
 const MAX_RULES = 2000;
 
-/** How long evaluation blocks the event loop, plus one rule, and how long it then rests for other work. */
+/**
+ * How long evaluation blocks the event loop (the last rule may exceed this), and how long it then pauses for other
+ * work.
+ */
 const SLICE_MS = 4;
 const REST_MS = 20;
 
 /**
  * The next fire of each active task is the one that its rule gives, by this release and this process's tz database. A
- * wrong one is corrected with the revision expected, so that a concurrent decision wins or loses the race, and no fire
+ * wrong next fire is corrected at the expected revision. So a concurrent decision wins or loses the race, and no fire
  * is doubled or lost.
  *
- * After a change of the release or the tz database, the first pass checks all tasks; later passes check some each.
+ * After a change of the release or the tz database, the first pass checks all tasks. Each later pass checks some of
+ * them.
  */
 export class NextFiresAgree implements AuditCheck {
   readonly name = 'next_fires_agree';
   readonly #parts: AuditParts;
-  /** Where the last pass stopped; null at the beginning. */
+  /** The place where the last pass stopped; null at the beginning. */
   #entries: IterableIterator<DueEntry> | null = null;
-  /** Whether all next fires were computed as this process does. */
+  /** Whether all next fires were computed in the way of this process. */
   #isCurrent = false;
 
   constructor(parts: AuditParts) {
@@ -89,13 +93,13 @@ export class NextFiresAgree implements AuditCheck {
     const { taskId, state, compiled } = entry;
     let decision: FiresDecision;
     try {
-      // Not cached: the compiled rules of all tasks would take much memory.
+      // Not cached, because the compiled rules of all tasks would take much memory.
       const { definition, anchor } = ruleInForce(state);
       const isCached = compiled?.definition === definition;
       const schedule = isCached ? compiled.schedule : compileRule(definition, anchor);
       decision = correctNextFire(taskId, state, schedule, clock.now());
     } catch (error) {
-      // For example a time zone that this tz database lacks.
+      // For example, this tz database lacks the time zone.
       findings.add('task_stuck', taskId, false, { reason: 'its rule cannot be evaluated', error });
       return;
     }
@@ -109,14 +113,14 @@ export class NextFiresAgree implements AuditCheck {
     const stream = streams.fires(taskId);
     const events = toNewEvents(stream, decision.events, context);
     const appended = await tryAppend(store, stream, events, state.fires?.revision ?? 'none');
-    // Null: the task was decided meanwhile, by the same rules.
+    // Null: the task was decided in the meantime, by the same rules.
     if (appended !== null) findings.add(kind, taskId, true, { before, after });
   }
 }
 
 /**
  * Whether evaluating the rule could give another next fire than the recorded one.
- * @param isCurrent whether all next fires were computed as this process does
+ * @param isCurrent whether all next fires were computed in the way of this process
  */
 function mayDiffer({ state }: DueEntry, isCurrent: boolean): boolean {
   const { status, definition } = state;
@@ -125,7 +129,7 @@ function mayDiffer({ state }: DueEntry, isCurrent: boolean): boolean {
 }
 
 function isInUtc({ timezone, schedule_kind, schedule_expr }: FiringDefinition): boolean {
-  // An rrule's DTSTART may name a zone of its own.
+  // An rrule's DTSTART may name its own zone.
   const ownZone = schedule_kind === 'rrule' && (schedule_expr ?? '').includes('TZID');
   return !ownZone && /^(?:etc\/)?(?:utc|uct|gmt|zulu|universal)$/i.test(timezone);
 }

@@ -11,7 +11,9 @@ import { ViewComparison, type ComparedMemory } from './view-comparison.ts';
 
 type Parts = Pick<AuditParts, 'store' | 'readModel' | 'clock'> & { readonly queue: RunQueue };
 
-/** A worker's queue in memory agrees with the view and the log: every unfinished run, as it is now. */
+/**
+ * A worker's queue in memory agrees with the view and the log: it contains every unfinished run in its present state.
+ */
 export class QueueAgrees implements AuditCheck, ComparedMemory<RunDocument> {
   readonly name = 'queue_agrees';
   readonly #parts: Parts;
@@ -33,13 +35,13 @@ export class QueueAgrees implements AuditCheck, ComparedMemory<RunDocument> {
 
   differs(id: string, { revision }: RunDocument): boolean {
     const known = this.#parts.queue.get(id);
-    // A run that the local worker executes follows what that worker writes.
+    // A run that the local worker executes follows the events that this worker writes.
     return known === undefined || (!known.taken && known.revision < revision);
   }
 
   async inspect(id: string, document: RunDocument | null, findings: Findings): Promise<boolean> {
     const { store, queue } = this.#parts;
-    // The difference may have settled meanwhile.
+    // The difference may have settled in the meantime.
     if (document === null ? queue.get(id) === undefined : !this.differs(id, document)) return false;
     const run = await readRun(store, id);
     const known = queue.get(id);
@@ -64,7 +66,7 @@ async function readRun(store: EventStore, id: string): Promise<KnownRun | null> 
     const { state } = await load(store, streams.run(id), runFold);
     return 'request' in state ? state : null;
   } catch (error) {
-    // Its document is parked, and reported as such.
+    // The run's document is parked, and is reported as such.
     if (isCorrupt(error)) return null;
     throw error;
   }

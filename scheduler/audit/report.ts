@@ -27,7 +27,7 @@ export function parseReport(text: string | null): AuditReport | null {
   }
 }
 
-/** How many problems of all kinds were found, and how many of them repaired. */
+/** How many problems of all kinds were found, and how many of these were repaired. */
 export function totals(report: AuditReport): { readonly found: number; readonly mended: number } {
   const all = findingKinds.flatMap((kind) => report.findings[kind] ?? []);
   return {

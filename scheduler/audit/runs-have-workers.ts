@@ -9,8 +9,8 @@ import { ViewCursor } from './view-cursor.ts';
 const TAKE_OVER_GRACE = 60_000;
 
 /**
- * Each running run has a worker that is alive. Workers free each other's runs; this check finds runs that no worker's
- * queue contains, and runs left where there is no worker at all.
+ * Each running run has a worker that is alive. Workers take over each other's runs. This check finds runs that no
+ * worker's queue contains, and runs that wait although there is no worker at all.
  */
 export class RunsHaveWorkers implements AuditCheck {
   readonly name = 'runs_have_workers';
@@ -52,7 +52,7 @@ export class RunsHaveWorkers implements AuditCheck {
     const { owner: worker } = run;
     try {
       const freed = await freeRun(this.#parts, run);
-      // Null: the run has moved on meanwhile.
+      // Null: the run has moved on in the meantime.
       if (freed !== null) findings.add('run_of_gone_worker', run.id, true, { worker });
     } catch (error) {
       findings.add('run_of_gone_worker', run.id, false, { worker, error });

@@ -9,7 +9,7 @@ import { QUEUE_REPORT, SCHEDULER_REPORT } from './report.ts';
 import { RunsHaveWorkers } from './runs-have-workers.ts';
 import { TasksAreDecided } from './tasks-are-decided.ts';
 
-/** In this order: the later checks rely on the index. */
+/** The order matters, because the later checks rely on the index. */
 const schedulerChecks = [
   IndexAgrees,
   TasksAreDecided,
@@ -46,7 +46,7 @@ export function createQueueAudit(
     telemetry,
     isWanted: () => queue.isCurrent,
     publish: async (report) => {
-      // Of many workers, the last that found something is shown.
+      // Only the last worker that found something is shown.
       if (Object.keys(report.findings).length === 0 && report.faults.length === 0) return;
       await coordination.remember(QUEUE_REPORT, JSON.stringify(report), 0);
     },

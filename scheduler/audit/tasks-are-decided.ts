@@ -13,13 +13,14 @@ const REST_MS = 5;
 const MAX_LATE = 1000;
 
 /**
- * No active task is due without a decision, unless its agent holds it back. A task that is late in two passes without a change in between is inspected:
- * the index has lost its place or missed an event, or the log keeps it from being decided, which only people can repair.
+ * No active task is due without a decision, unless its agent holds it back. A task that is late in two passes without a
+ * change in between is inspected. Either the index has lost its place or missed an event, or the log prevents the
+ * decision. Only people can repair the log.
  */
 export class TasksAreDecided implements AuditCheck {
   readonly name = 'tasks_are_decided';
   readonly #parts: AuditParts;
-  /** Late in the last pass, with the schedule state at that time. */
+  /** The tasks that were late in the last pass, with their schedule state at that time. */
   #late = new Map<string, ScheduleState>();
 
   constructor(parts: AuditParts) {
@@ -60,7 +61,7 @@ export class TasksAreDecided implements AuditCheck {
       known = await readScheduleState(store, taskId, state);
     } catch (error) {
       if (!isCorrupt(error)) throw error;
-      // What the event decided is unknown: deciding without it would double or lose fires.
+      // The decision in that event is unknown. A decision without it would double or lose fires.
       const reason = 'an event of its streams does not match its schema';
       findings.add('task_stuck', taskId, false, { reason, error });
       return;

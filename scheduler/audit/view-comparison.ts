@@ -13,7 +13,7 @@ const READS_BEFORE_REST = 10;
 const ENTRIES_BEFORE_REST = 2000;
 const REST_MS = 10;
 
-/** What is held in memory of a view, and how the two are compared. */
+/** The part of a view that is held in memory, and how the two are compared. */
 export interface ComparedMemory<D> {
   /** Keys of all entries in memory. */
   keys(): Iterable<string>;
@@ -35,7 +35,7 @@ export class ViewComparison<D extends JsonObject> {
   readonly #clock: AuditParts['clock'];
   readonly #cursor: ViewCursor<D>;
   readonly #memory: ComparedMemory<D>;
-  /** Keys of the view since its beginning; entries that are not among them at its end are inspected. */
+  /** Keys of the view, read since its beginning. At its end, entries in memory without such a key are inspected. */
   #seen = new Set<string>();
 
   constructor(

@@ -7,15 +7,15 @@ import {
 } from '../../projections/read-model.ts';
 import type { AuditParts } from './audit.ts';
 
-/** Documents per page: few, as each is copied on the event loop. */
+/** Documents per page. There are few because each document is copied on the event loop. */
 const PAGE_SIZE = 100;
 
-/** Pages that one pass reads. With more, parsing them is most of what an idle service does. */
+/** Pages that one pass reads. With more pages, an idle service would spend most of its time on parsing them. */
 const MAX_PAGES = 20;
 
 const REST_MS = 20;
 
-/** Reads the documents of a view that pass the filters, some pages with each pass, over and over. */
+/** Reads the documents of a view that pass the filters, some pages in each pass. After the end, it starts over. */
 export class ViewCursor<D extends JsonObject> {
   readonly #parts: Pick<AuditParts, 'readModel' | 'clock'>;
   readonly #projection: Projection<D>;

@@ -26,21 +26,21 @@ import { scheduleOf } from '../../domain/tasks/task-schedule.ts';
 import { requireTask, taskFold, type LiveTask } from '../../domain/tasks/task.ts';
 import { tryAppend } from '../../domain/try-append.ts';
 import type { EarlierBackfills } from './earlier-backfills.ts';
-import type { ProcessParts } from '../parts.ts';
+import type { ProcessParts } from '../process-parts.ts';
 import { requestCommandId } from '../fires/request-append.ts';
 import { firstTraceparent } from '../tracing.ts';
 
 const MAX_TIMES_PER_STEP = 256;
 
-/** The last decisions of the task's schedule, among which are fires whose runs may still be requested. */
+/** How many of the schedule's last decisions are read. They include all fires whose runs may still be requested. */
 const RECENT_FIRES = 100;
 
 export type StepResult =
-  /** Something was written; the next step may follow at once. */
+  /** An event was written; the next step may follow at once. */
   | 'advanced'
   /** There is nothing to do until a run ends, or the backfill or its task changes. */
   | 'waiting'
-  /** It waits for something that raises no event here. */
+  /** It waits for a change that raises no event here. */
   | 'poll'
   | 'done';
 
@@ -50,7 +50,7 @@ type Selection = Omit<BackfillStep, 'ended'> & { readonly poll: boolean };
 /**
  * Executes one backfill step by step. Each step appends to `backfill-<id>` with the revision expected; then the runs are
  * requested. What a crash leaves:
- * - before `BackfillAdvanced`: nothing; the next process decides anew;
+ * - before `BackfillAdvanced`: nothing; the next process decides again;
  * - before the runs are requested: nominal times in `unfinished` without a run. The next process requests the same runs,
  *   whose first event expects an empty stream;
  * - before a run's end is recorded: the next process reads the run's own stream;
@@ -61,7 +61,7 @@ export class BackfillRunner {
   readonly id: string;
   readonly taskId: string;
   readonly #options: ConstructorParameters<typeof BackfillRunner>[0];
-  /** Of the command that requested the backfill, if it is known and was traced. */
+  /** The trace context of the command that requested the backfill, if known. */
   #traceparent: string | undefined;
   #loaded: Loaded<BackfillState> | null = null;
   #schedule: Schedule | null = null;
@@ -75,7 +75,7 @@ export class BackfillRunner {
     options: Pick<ProcessParts, 'store' | 'tasks' | 'clock' | 'name'> & {
       readonly id: string;
       readonly taskId: string;
-      /** Called before a run is read: from then on its end must be passed to {@link noteEnd}. */
+      /** Called before a run is read. From then on, its end must be passed to {@link noteEnd}. */
       readonly track: (runId: string, nominal: string) => void;
       readonly earlier: EarlierBackfills;
       /** Its events carry a traceparent. */
@@ -105,7 +105,7 @@ export class BackfillRunner {
 
   /**
    * Does what can be done now, up to the next append.
-   * @throws EventStoreError all errors of the log; a repetition continues where this stopped
+   * @throws EventStoreError all errors of the log; a repetition continues the work
    */
   async step(): Promise<StepResult> {
     const { store, isTraced } = this.#options;
@@ -114,7 +114,7 @@ export class BackfillRunner {
     const { state: known } = loaded;
     if (!isOpen(known)) return 'done';
     if (isTraced) this.#traceparent ??= await firstTraceparent(store, stream);
-    // From the log: live followers may not have received the task's last event.
+    // Read from the log, because live followers may not have received the task's last event.
     const task = requireTask((await load(store, streams.task(this.taskId), taskFold)).state);
     if (known.state === 'running' && task.status === 'canceled') {
       return this.#append(loaded, cancelBackfill(known, 'task_canceled'));
@@ -174,7 +174,7 @@ export class BackfillRunner {
         done.add(nominal);
       }),
     );
-    // Only when all are settled: no work of this step overlaps with the next.
+    // Waits until all are settled, so that no work of this step overlaps with the next step.
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
@@ -199,7 +199,8 @@ export class BackfillRunner {
       run_at: toIso(now),
       ...(params === undefined ? {} : { params }),
     });
-    // It waits for running runs, whatever the policy, and never cancels them or is skipped because of them.
+    // Under any policy, a backfill waits for running runs. It never cancels them, and is never
+    // skipped because of them.
     const rules =
       definition.overlap_policy === 'allow'
         ? definition
@@ -207,7 +208,7 @@ export class BackfillRunner {
     const context = this.#contextOf(requestCommandId(runId, request), now);
     const requested = await requestRun(store, { runId, request, rules, context });
     if (requested.kind === 'skipped') this.noteEnd(nominal, 'skipped');
-    // It may have been requested before, and have ended before this process listened.
+    // The run may have been requested earlier, and may have ended before this process listened.
     else await this.#readEnd(runId, nominal);
   }
 
@@ -227,7 +228,7 @@ export class BackfillRunner {
         break;
       } catch (error) {
         if (!(error instanceof RefusalError)) throw error;
-        // The run has ended, or was never requested: then no process may request it now.
+        // The run has ended or was never requested. In the latter case, no process may request it now.
         if (error.code !== 'NOT_FOUND' || (await this.#close(runId, now))) break;
         await this.#readEnd(runId, nominal);
         if (this.#ended.has(nominal)) return;
@@ -279,7 +280,8 @@ export class BackfillRunner {
     free: number,
   ): Promise<Selection> {
     const { store, earlier } = this.#options;
-    // From here on the schedule has yet to decide, which shows whether a time has a run.
+    // From here on, the schedule has yet to decide. Its decisions will show whether a time has a
+    // run.
     const undecided = await firstUndecidedFire(store, this.taskId);
     await earlier.refresh(request);
     const fired = await this.#recentFires();
@@ -306,7 +308,9 @@ export class BackfillRunner {
     return { upTo, taken, existing, exhausted: false, poll: false };
   }
 
-  /** Nominal times that the schedule fired last: their runs may still be requested, as a fire may be decided late. */
+  /**
+   * Nominal times that the schedule fired last: their runs may still be requested, because a fire may be decided late.
+   */
   async #recentFires(): Promise<ReadonlySet<string>> {
     const page = { direction: 'backwards', limit: RECENT_FIRES } as const;
     const decisions = await this.#options.store.readStream(streams.fires(this.taskId), page);

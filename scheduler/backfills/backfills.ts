@@ -11,12 +11,12 @@ import { loadView } from '../../projections/reading/load-view.ts';
 import { ReadModelError } from '../../projections/read-model.ts';
 import { EarlierBackfills } from './earlier-backfills.ts';
 import { BackfillRunner } from './backfill-runner.ts';
-import type { ProcessParts } from '../parts.ts';
+import type { ProcessParts } from '../process-parts.ts';
 
-/** What a failure is reported as. */
-const FAILURE = 'a backfill could not continue; trying again';
+/** The message that reports a failure. */
+const FAILURE = 'a backfill could not continue; retrying';
 
-/** Before a step is repeated that waits without an event. After failures the pause doubles. Milliseconds. */
+/** The pause before a step is repeated that waits without an event. It doubles after failures. Milliseconds. */
 const POLL_INTERVAL = 1000;
 const MAX_PAUSE = 60_000;
 
@@ -27,7 +27,7 @@ interface OpenBackfill {
   running: Promise<void> | null;
   /** Something has happened since the present step began. */
   again: boolean;
-  /** What the runner knows may be out of date: it is read again before the next step. */
+  /** The runner's state may be out of date, so it is read again before the next step. */
   stale: boolean;
   failures: number;
   cancelTimer: Cancel;
@@ -35,16 +35,17 @@ interface OpenBackfill {
 
 /**
  * Executes the open backfills: requests runs of each as earlier ones end. Every process knows all open backfills, from
- * the view and the log; the leader does the work. A second process that believes to be the leader only loses races.
+ * the view and the log; the leader does the work. A second process that wrongly believes that it is the leader only
+ * loses races.
  *
- * While no backfill is open, it follows backfills alone; otherwise also the ends of runs, and tasks.
+ * While no backfill is open, it follows only backfills; otherwise, it also follows tasks and the ends of runs.
  */
 export class Backfills {
   readonly #options: Omit<ProcessParts, 'coordination'>;
   readonly #open = new Map<string, OpenBackfill>();
   /** The open backfill and the nominal time of each of its runs. */
   readonly #runs = new Map<string, { readonly backfill: OpenBackfill; readonly nominal: string }>();
-  /** Backfills by task that this process has seen in the log; the view has those before. */
+  /** Backfills by task that this process has seen in the log; the view has the earlier ones. */
   readonly #seen = new Map<string, Set<string>>();
   #listening = new AbortController();
   #isRunning = false;
@@ -127,7 +128,12 @@ export class Backfills {
     if (this.#open.has(id)) return;
     const { store, tasks, clock, name, telemetry } = this.#options;
     const runner = new BackfillRunner({
-      ...{ id, taskId, store, tasks, clock, name },
+      id,
+      taskId,
+      store,
+      tasks,
+      clock,
+      name,
       track: (runId, nominal) => void this.#runs.set(runId, { backfill, nominal }),
       earlier: new EarlierBackfills(store, id, () => this.#backfillsOf(taskId)),
       isTraced: telemetry.traces !== undefined,
@@ -139,8 +145,8 @@ export class Backfills {
   }
 
   /**
-   * All backfills of a task before one that is known here: from the view, and those that this process has seen. The
-   * view is complete up to where it was first read, and before each backfill that it contains.
+   * All backfills of a task before a known one: those in the view, and those that this process has seen. The view is
+   * complete up to the position at which it was first read, and before each backfill that it contains.
    */
   async #backfillsOf(taskId: string): Promise<ReadonlySet<string>> {
     const { readModel } = this.#options;
@@ -150,7 +156,7 @@ export class Backfills {
     try {
       let page = await readModel.find(backfillsProjection, query);
       for (;;) {
-        // What the view contains need not be remembered.
+        // Backfills in the view need not be remembered.
         for (const { key } of page) {
           all.add(key);
           seen.delete(key);
@@ -204,14 +210,14 @@ export class Backfills {
     if (!this.#isActive) this.#listening.abort();
   }
 
-  /** Other backfills of the task may have waited for what this one has decided. */
+  /** Other backfills of the task may have waited for this one's decision. */
   #wakeOthers(backfill: OpenBackfill): void {
     for (const other of this.#open.values()) {
       if (other !== backfill && other.runner.taskId === backfill.runner.taskId) this.#wake(other);
     }
   }
 
-  /** Continues a backfill. If it is running already, it takes another step afterwards. */
+  /** Continues a backfill. If the backfill is already running, it takes another step afterwards. */
   #wake(backfill: OpenBackfill): void {
     if (!this.#isRunning || !this.#options.leadership.leads) return;
     backfill.again = true;
@@ -219,7 +225,7 @@ export class Backfills {
     backfill.cancelTimer();
     backfill.running = this.#advance(backfill).finally(() => {
       backfill.running = null;
-      // Woken between its last step and now.
+      // The backfill was woken between its last step and now.
       if (backfill.again && this.#open.get(backfill.runner.id) === backfill) this.#wake(backfill);
     });
   }

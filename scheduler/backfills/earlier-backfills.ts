@@ -7,11 +7,12 @@ import { load } from '../../domain/handle.ts';
 import { streams } from '../../domain/streams.ts';
 
 /**
- * The task's backfills of missing times that stand earlier in the log and overlap. Concurrent backfills give way to
- * those before them in the log, whose order is the same for every process, so that no nominal time is run by two.
+ * The task's overlapping backfills of missing times that come earlier in the log. Concurrent backfills give way to
+ * those before them in the log, so that no nominal time gets two runs. The log's order is the same for every process.
  *
- * An earlier backfill has decided everything up to its `up_to`. A later one waits for the rest while the earlier one is
- * running, and for the end of its runs: they may not be requested yet, or may be canceled with it.
+ * An earlier backfill has decided all times up to its `up_to`. A later one waits for the other times while the earlier
+ * one is running. It also waits for the end of the earlier one's runs, which may not be requested yet, or may be
+ * canceled with their backfill.
  */
 export class EarlierBackfills {
   readonly #store: EventStore;
@@ -41,7 +42,7 @@ export class EarlierBackfills {
     }
   }
 
-  /** Whether one of them may still run or decide a nominal time, as of the last refresh. */
+  /** Whether an earlier backfill may still run or decide a nominal time, as of the last refresh. */
   mayStillRun(nominal: string): boolean {
     for (const earlier of this.#earlier?.values() ?? []) {
       if (earlier.state === 'none') continue;

@@ -10,7 +10,7 @@ import type { PinnedTasks } from '../pinned-tasks.ts';
 import type { SchedulerBurst, Timer } from '../scheduler.ts';
 import type { EarlyStarts } from './early-starts.ts';
 
-/** How many tasks are prepared per turn of the event loop. */
+/** The number of tasks prepared per turn of the event loop. */
 const CHUNK = 64;
 
 /** How long before a task is due it is prepared. Milliseconds. */
@@ -40,7 +40,8 @@ interface Prepared {
 
 /**
  * Prepares for many tasks that are due at one instant: their decisions, requests and starts are made two seconds ahead.
- * A decision stays the same from the time that a fire is due until the next one is, or until this one counts as missed.
+ * A decision stays the same from the time when a fire is due until the next fire is due, or until this fire counts as
+ * missed.
  */
 export class Burst implements SchedulerBurst {
   readonly #options: BurstOptions;
@@ -73,7 +74,7 @@ export class Burst implements SchedulerBurst {
 
   take({ state }: DueEntry, now: Instant): PreparedFires | null {
     const prepared = this.#prepared.get(state);
-    // Once: its events have ids of their own.
+    // Used only once, because its events have their own ids.
     this.#prepared.delete(state);
     const isValid = prepared?.missed === this.#options.hold.missed;
     if (prepared === undefined || !isValid) return null;

@@ -11,7 +11,7 @@ export interface SchedulerParts
     Pick<FireWriterOptions, 'name' | 'requests'>,
     Pick<BurstOptions, 'tasks' | 'onPrepare'> {
   readonly store: EventStore;
-  /** Of the worker of this process, if it has one. */
+  /** The parts of this process's worker, if it has one. */
   readonly early?: EarlyStarts | undefined;
 }
 

@@ -14,7 +14,7 @@ import { StartsFirst } from './starts-first.ts';
 /** How many runs may be starting or ending; beyond that, runs start from the queue. */
 const MAX_STARTING = 2048;
 
-/** A start that was prepared earlier than this is built anew, as its lease would be too short. Milliseconds. */
+/** A start that was prepared earlier than this is built again, because its lease would be too short. Milliseconds. */
 const MAX_DRAFT_AGE = 1_000;
 
 /** Ends wait at most this long for the starts of other due tasks. Milliseconds. */
@@ -23,7 +23,7 @@ const MAX_HOLD = 250;
 interface EarlyStartsOptions extends Pick<RunParts, 'store' | 'queue'>, RunStartOptions {
   readonly executor: RunExecutor;
   readonly worker: Worker;
-  /** Whether the run waits for nothing, not even a key. */
+  /** Whether the run can start without waiting, even for a key. */
   readonly isInstant: (run: QueuedRun, granted: boolean) => boolean;
 }
 
@@ -51,7 +51,7 @@ export class EarlyStarts implements RequestAppender {
   readonly #options: EarlyStartsOptions;
   readonly #startsFirst = new StartsFirst();
   readonly #drafts = new WeakMap<ScheduledRun['request'], Draft>();
-  /** Since when ends wait for the starts of other due tasks. */
+  /** The time since which ends have waited for the starts of other due tasks. */
   #hold: { readonly since: Instant; readonly end: () => void } | null = null;
 
   constructor(options: EarlyStartsOptions) {
@@ -67,7 +67,7 @@ export class EarlyStarts implements RequestAppender {
     this.#drafts.set(run.request, draft);
   }
 
-  /** More starts follow in the next turns of the event loop: ends wait for them, up to {@link MAX_HOLD}. */
+  /** More starts follow in the next turns of the event loop. Ends wait for these starts, up to {@link MAX_HOLD}. */
   holdEnds(now: Instant): void {
     if (this.#hold === null) this.#hold = { since: now, end: this.#startsFirst.hold() };
     else if (now - this.#hold.since > MAX_HOLD) this.releaseEnds();
@@ -92,16 +92,16 @@ export class EarlyStarts implements RequestAppender {
     const { store } = this.#options;
     const [run] = runs;
     const [request] = requests;
-    // Of several runs, some could be written and others not: they start from the queue.
+    // Several runs start from the queue, because the log may write only some of them.
     const isSingle = runs.length === 1 && context.traceparent === undefined;
     const begun = isSingle && run && request ? this.#begin(run, context.now) : null;
     if (begun === null || request === undefined) return store.appendInOrder([fires, ...requests]);
     const events = [...request.events, begun.start.newEvent];
-    // The run starts here, so followers may learn of it later.
-    const mayBeToldLater = context.isCrowded === true;
+    // The run starts here, so followers may receive it later.
+    const mayAnnounceLater = context.isCrowded === true;
     const appends = [
-      appendOf(fires, fires.events, mayBeToldLater),
-      appendOf(request, events, mayBeToldLater),
+      appendOf(fires, fires.events, mayAnnounceLater),
+      appendOf(request, events, mayAnnounceLater),
     ];
     let results: readonly AppendResult[];
     try {
@@ -127,7 +127,7 @@ export class EarlyStarts implements RequestAppender {
 
   #begin(scheduled: ScheduledRun, now: Instant): EarlyStart | null {
     const { queue, executor, worker } = this.#options;
-    // The task may have been loaded since this was prepared.
+    // The task may have been loaded since the preparation.
     const draft = this.#drafts.get(scheduled.request) ?? this.#draft(scheduled, now);
     if (draft === null) return null;
     const { run, task } = draft;
@@ -176,7 +176,7 @@ export class EarlyStarts implements RequestAppender {
 function appendOf(
   { stream, expected }: StreamAppend,
   events: StreamAppend['events'],
-  mayBeToldLater: boolean,
+  mayAnnounceLater: boolean,
 ): StreamAppend {
-  return { stream, events, expected, mayBeToldLater };
+  return { stream, events, expected, mayAnnounceLater };
 }

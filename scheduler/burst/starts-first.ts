@@ -7,7 +7,7 @@ interface Wave {
   readonly finish: () => void;
 }
 
-/** How long work is begun before the event loop gets a turn. Milliseconds. */
+/** For how long work is started before the event loop gets a turn. Milliseconds. */
 const MAX_TURN_MS = 8;
 
 /**
@@ -24,14 +24,14 @@ export class StartsFirst {
   #waiting: (() => void)[] = [];
   #isBeginning = false;
 
-  /** Adds a start. @returns must be called when it is in the log or has failed */
+  /** Adds a start. @returns a function to call when the start is in the log or has failed */
   begin(): () => void {
     const wave = (this.#open ??= newWave());
     wave.pending += 1;
     return () => this.#settle(wave);
   }
 
-  /** Makes ends wait also for starts of the next turns of the event loop. @returns ends this */
+  /** Makes ends wait also for starts of the next turns of the event loop. @returns a function that ends this */
   hold(): () => void {
     const wave = (this.#open ??= newWave());
     wave.pending += 1;

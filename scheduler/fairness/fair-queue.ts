@@ -15,7 +15,7 @@ export interface FairQueueOptions<T> {
   /** The order of one agent's items. */
   readonly before: (a: T, b: T) => boolean;
   readonly partyOf: (item: T) => Party;
-  /** Whether an item still waits. Items that no longer do are skipped without a turn. */
+  /** Whether an item still waits. Others are skipped without using a turn. */
   readonly isLive: (item: T) => boolean;
   /** The share of a namespace, 1 or more. Default: 1 for each. */
   readonly weightOf?: ((namespace: string) => number) | undefined;
@@ -26,9 +26,9 @@ interface Flow<T> {
   readonly agent: string;
   readonly lane: Lane<T>;
   readonly items: Heap<T>;
-  /** It is in its lane's turns. */
+  /** Whether it is in its lane's turns. */
   hasTurn: boolean;
-  /** It gets no turn until it is released. */
+  /** Whether it is skipped until it is released. */
   isHeld: boolean;
 }
 
@@ -38,17 +38,17 @@ interface Lane<T> {
   readonly flows: Fifo<Flow<T>>;
   /** The agent that had the last turn. */
   served: Flow<T> | null;
-  /** Items that it may still have in this turn. */
+  /** How many more items it may have in this turn. */
   deficit: number;
   hasTurn: boolean;
   isHeld: boolean;
 }
 
 /**
- * Waiting work, shared out fairly by deficit round robin (Shreedhar and Varghese 1995): namespaces take turns by weight,
- * the agents of a namespace take turns in each of them, and an agent's own items are ordered by `before`. Every item costs
- * one, and a weight is at least one, so a turn always gives an item. Each operation takes O(log n) of an agent's items,
- * however many agents wait.
+ * A queue that is fair by deficit round robin (Shreedhar and Varghese 1995). Namespaces take turns by weight, the
+ * agents of a namespace take turns within it, and an agent's own items are ordered by `before`. Every item costs one,
+ * and a weight is at least one, so a turn always gives an item. Each operation takes O(log n) of an agent's items,
+ * regardless of the number of waiting agents.
  */
 export class FairQueue<T> {
   readonly #options: FairQueueOptions<T>;
@@ -63,12 +63,12 @@ export class FairQueue<T> {
     this.#options = options;
   }
 
-  /** Items in the queue. An upper bound, as those that no longer wait count too. */
+  /** The number of items in the queue. It is an upper bound, because items that no longer wait count too. */
   get size(): number {
     return this.#size;
   }
 
-  /** Items of one agent in the queue; an upper bound too. */
+  /** The number of one agent's items in the queue, also an upper bound. */
   sizeOf(agent: string): number {
     return this.#flows.get(agent)?.items.size ?? 0;
   }
@@ -77,7 +77,7 @@ export class FairQueue<T> {
     const flow = this.#flowOf(this.#options.partyOf(item));
     this.#size += 1;
     flow.items.push(item);
-    // An item that goes first may need nothing of what its agent has to wait for.
+    // The new first item may not need what its agent has been waiting for.
     if (flow.isHeld && flow.items.peek() === item) flow.isHeld = false;
     this.#giveTurn(flow);
   }
@@ -87,7 +87,7 @@ export class FairQueue<T> {
     for (let lane = this.#turns.first; lane !== undefined; lane = this.#turns.first) {
       const flow = lane.flows.first;
       if (flow === undefined) {
-        // An empty lane saves nothing for later.
+        // An empty lane keeps no credit.
         this.#endTurnOf(lane);
         lane.deficit = 0;
         continue;
@@ -105,7 +105,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  /** Takes the item whose turn it is; its namespace and its agent have had their turn. */
+  /** Takes the item whose turn it is. Its namespace and its agent have then had their turn. */
   pop(): T | undefined {
     const item = this.peek();
     const lane = this.#turns.first;
@@ -132,7 +132,7 @@ export class FairQueue<T> {
     if (flow !== undefined) this.#removeFirst(flow);
   }
 
-  /** Gives the agent, or the namespace, whose turn it is no more turns until `release`. */
+  /** Skips the agent or namespace whose turn it is until `release`. */
   hold(scope: HeldScope): void {
     const lane = this.#turns.first;
     const flow = lane?.flows.first;
@@ -209,8 +209,8 @@ export class FairQueue<T> {
 }
 
 /**
- * Adds to the end, but before the one that has just had its turn: a newcomer need not wait for another turn of the only
- * one that was there.
+ * Adds to the end, but before the entry that has just had its turn. Otherwise, a newcomer might wait until that entry
+ * has had a second turn.
  */
 function enter<T>(turns: Fifo<T>, newcomer: T, served: T | null): void {
   if (turns.last === served && served !== null) turns.addBeforeLast(newcomer);

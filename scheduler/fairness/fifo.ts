@@ -29,7 +29,7 @@ export class Fifo<T> {
   removeFirst(): void {
     if (this.size === 0) return;
     this.#head += 1;
-    // Moving what is left costs no more than the removals before it.
+    // Moving the rest costs no more than the removals before it.
     if (this.#head * 2 < this.#items.length) return;
     this.#items = this.#items.slice(this.#head);
     this.#head = 0;

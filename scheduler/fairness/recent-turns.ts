@@ -1,6 +1,6 @@
 import type { Party } from './fair-queue.ts';
 
-/** How many agents are remembered; with more, remembering restarts. It is only a matter of order. */
+/** The most agents that are remembered. Beyond that, all are forgotten, which only affects the order. */
 const MAX_REMEMBERED = 10_000;
 
 /** When namespaces and agents last had a turn, in several queues together. */
@@ -9,7 +9,7 @@ export class RecentTurns {
   readonly #agents = new Map<string, number>();
   #turn = 0;
 
-  /** A party has a turn now. */
+  /** Notes that a party has a turn now. */
   note({ namespace, agent }: Party): void {
     if (this.#agents.size >= MAX_REMEMBERED) {
       this.#agents.clear();

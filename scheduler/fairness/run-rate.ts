@@ -12,8 +12,8 @@ import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import type { Admission } from '../runs/run-work.ts';
 
-/** What failures are reported as. */
-const NOT_COUNTED = 'could not count runs for a quota; starting them';
+/** The message that reports a failure. */
+const NOT_COUNTED = 'could not count runs for a quota; starting them anyway';
 
 const go: Admission = { kind: 'go' };
 
@@ -27,37 +27,37 @@ interface RunRateParts {
   readonly eventsOf: (namespace: string) => Promise<number>;
 }
 
-/** How often it is checked whether a namespace may add to the log again. Milliseconds. */
+/** The interval of checks whether a namespace may add to the log again. Milliseconds. */
 const EVENTS_CHECK_INTERVAL = 5000;
 
 /**
  * The quotas of namespaces for runs that start for the first time: `runs_per_minute`, counted over all processes, and
- * `events`. A run over a quota stays in the queue until that frees, so none is lost. While the store that counts is
- * unavailable, runs start uncounted.
+ * `events`. A run over a quota stays in the queue until the quota frees, so no run is lost. While the coordination
+ * store is unavailable, runs start without being counted.
  */
 export class RunRate {
   readonly #parts: RunRateParts;
-  /** By namespace: until when its quota is used up. */
+  /** The time until which the quota of a namespace is used up. */
   readonly #usedUp = new Map<string, Instant>();
-  /** Runs that are counted and have not started yet. */
+  /** Runs that were counted but have not started yet. */
   readonly #counted = new WeakSet<QueuedRun>();
 
   constructor(parts: RunRateParts) {
     this.#parts = parts;
   }
 
-  /** Whether a namespace has such a quota, or may have, so that its runs must be admitted before they start. */
+  /** Whether a namespace has, or may have, such a quota. Its runs must then be admitted before they start. */
   limits(namespace: string): boolean {
     const quotas = this.#parts.quotas.peek(namespace);
     return quotas === undefined || limitsRuns(quotas);
   }
 
-  /** Whether a run must wait; then it has been put back into the queue. */
+  /** Whether a run must wait. If so, it has been put back into the queue. */
   park(run: QueuedRun): boolean {
     const until = this.#usedUp.get(run.namespace);
     if (until === undefined || !this.#counts(run)) return false;
     const now = this.#parts.clock.now();
-    // Further ahead than any window: the clock was set back.
+    // The time is further ahead than any window, so the clock was set back.
     if (until <= now || until > now + QUOTA_WINDOW) {
       this.#usedUp.delete(run.namespace);
       return false;
@@ -97,7 +97,7 @@ export class RunRate {
   ): Promise<{ readonly quota: SharedLimit; readonly milliseconds: number } | null> {
     const { coordination, quotas, eventsOf } = this.#parts;
     const { events, runs_per_minute: runs } = await quotas.of(namespace);
-    // First, as a run that does not start must not count.
+    // Checked first, because a run that does not start must not be counted.
     if (events !== undefined && (await eventsOf(namespace)) >= events) {
       return { quota: 'events', milliseconds: EVENTS_CHECK_INTERVAL };
     }
@@ -108,7 +108,7 @@ export class RunRate {
     return { quota: 'runs_per_minute', milliseconds: Math.max(1, remaining) };
   }
 
-  /** Whether this is its first start, and not counted yet. */
+  /** Whether this is its first start, which is not counted yet. */
   #counts(run: QueuedRun): boolean {
     return run.startedAt === null && !this.#counted.has(run);
   }

@@ -30,9 +30,9 @@ export interface DueEntry {
   dueAt: Instant | null;
   /** A decision is being written. */
   deciding: boolean;
-  /** Why its agent keeps it from firing; null for nothing, as far as is known. */
+  /** Why its agent prevents it from firing; null if no reason is known. */
   held: Denial | null;
-  /** No earlier than this, after a decision could not be written, or while its agent holds it back. */
+  /** The earliest time of the next decision, if one could not be written or the agent holds the task back. */
   retryAt: Instant;
   /** Failed decisions in a row. */
   failures: number;
@@ -49,7 +49,7 @@ export class DueIndex {
   readonly #telemetry: Telemetry;
   readonly #entries = new Map<string, DueEntry>();
   readonly #heap = new Heap<{ at: Instant; entry: DueEntry }>((a, b) => a.at < b.at);
-  /** False until the end of the log is reached: before, paused and canceled tasks may seem active. */
+  /** False until the end of the log is reached. Before that, paused and canceled tasks may seem active. */
   #current = false;
   readonly #listeners: (() => void)[] = [];
 
@@ -87,7 +87,7 @@ export class DueIndex {
 
   /** Loads the view, then follows the log until the signal is aborted. Nothing is due before its end is reached. */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
-    // After an interruption: tasks canceled meanwhile are neither in the view nor in later events.
+    // After an interruption, tasks canceled in the meantime are neither in the view nor in later events.
     this.#current = false;
     this.#entries.clear();
     this.#heap.retain(() => false);
@@ -159,7 +159,7 @@ export class DueIndex {
 
   /**
    * Ends a decision. `state` is the state after its events, or the previous one if they could not be written. If the
-   * entry has changed meanwhile, a race was lost, and there is nothing to wait for.
+   * entry has changed in the meantime, a race was lost, and there is nothing to wait for.
    */
   settle(entry: DueEntry, state: ScheduleState, retryAt: Instant): void {
     const isOvertaken = retryAt !== 0 && entry.state !== state;
@@ -170,7 +170,7 @@ export class DueIndex {
     this.#place(entry);
   }
 
-  /** Leaves an entry undecided, because of its agent. It is due again when the agent changes, or then. */
+  /** Leaves an entry undecided because of its agent. It is due again when the agent changes, or at the given time. */
   holdBack(entry: DueEntry, denial: Denial, until: Instant): void {
     entry.deciding = false;
     entry.held = denial;
@@ -179,7 +179,10 @@ export class DueIndex {
     this.#place(entry);
   }
 
-  /** An agent has changed: what it held back is due again. @param agentId null: of all agents */
+  /**
+   * Notes that an agent has changed. Entries that it held back are due again.
+   * @param agentId null: those of all agents
+   */
   releaseHeld(agentId: string | null): void {
     let changed = false;
     for (const entry of this.#entries.values()) {
@@ -264,7 +267,7 @@ export class DueIndex {
     });
   }
 
-  /** Whether an element of the heap says when its entry is due. */
+  /** Whether an element of the heap is current: it has the due time that its entry has now. */
   #isCurrent({ at, entry }: { readonly at: Instant; readonly entry: DueEntry }): boolean {
     const isKnown = this.#entries.get(entry.taskId) === entry && !entry.deciding;
     return isKnown && wakeTimeOf(entry) === at;

@@ -15,9 +15,14 @@ import { evolveScheduleState, type ScheduleState } from '../../domain/tasks/sche
 import { dependsOnTzDatabase } from '../../domain/tasks/task-schedule.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { DueEntry } from './due-index.ts';
-import { ignoreConflict, requestAppend, requestCommandId } from './request-append.ts';
+import {
+  ignoreConflict,
+  NOT_REQUESTED,
+  requestAppend,
+  requestCommandId,
+} from './request-append.ts';
 
-/** When and in which trace a decision is written. */
+/** The time and the trace of a decision. */
 export interface WriteContext extends Pick<CommandContext, 'now' | 'traceparent'> {
   /** Whether many other tasks are due at the same time. Default: false. */
   readonly isCrowded?: boolean;
@@ -44,7 +49,7 @@ export interface RequestAppender {
   ): Promise<readonly AppendResult[]>;
 }
 
-/** Learns which runs the scheduler of this process requests. */
+/** Receives the runs that the scheduler of this process requests. */
 export interface RequestObserver {
   /** These runs are being requested. @returns called when they were requested, or could not be */
   leaveToScheduler(runs: readonly Pick<ScheduledRun, 'runId'>[]): () => void;
@@ -74,7 +79,7 @@ export class FireWriter {
   }
 
   /**
-   * Makes the events of a decision ahead and has the log serialise them. For one untraced {@link write}.
+   * Builds the events of a decision ahead of time and has the log serialise them, for one untraced {@link write}.
    * @param from when they may be written at the earliest
    */
   prepare(entry: DueEntry, decision: FiresDecision, from: Instant): FireAppends {
@@ -153,8 +158,8 @@ export class FireWriter {
   }
 
   /**
-   * Appends the decision, then requests each run by the task's dedupe key and overlap policy. A failed request is made up
-   * for by the {@link RunRequester} that follows the log, as after a crash here.
+   * Appends the decision, then requests each run by the task's dedupe key and overlap policy. The {@link RunRequester},
+   * which follows the log, repeats a failed request, as it does after a crash here, and reports its success.
    */
   async #appendThenRequest(
     fires: StreamAppend,
@@ -172,8 +177,7 @@ export class FireWriter {
         if (requested.kind === 'skipped') skipped.set(run.runId, requested.reason);
         requests?.noteRequested(run.runId);
       } catch (error) {
-        const message = 'could not request a run; it will be requested again';
-        telemetry.failures.failed(message, error, { run: run.runId });
+        telemetry.failures.failed(NOT_REQUESTED, error, { run: run.runId });
       }
     }
     return { revision, skipped };

@@ -1,10 +1,10 @@
 import { scheduleJob } from 'node-schedule';
 import type { Timer } from '../scheduler.ts';
 
-/** The clock is checked at least this often, as the machine may sleep. Milliseconds. */
+/** The clock is checked at least this often, because the machine may sleep. Milliseconds. */
 const CHECK_INTERVAL = 10_000;
 
-/** How long after its time a job is given up. Milliseconds. */
+/** A job is given up when it is this late. Milliseconds. */
 const MAX_LATENESS = 50;
 
 /**
@@ -18,7 +18,7 @@ export const nodeScheduleTimer: Timer = (at, callback) => {
   let cancel = (): void => {};
   const set = (): void => {
     const now = Date.now();
-    // node-schedule rejects past dates: such a job is due at once.
+    // node-schedule rejects past dates. A job with a past date is due at once.
     const due = Math.max(Math.min(at, now + CHECK_INTERVAL), now + 1);
     let waits = true;
     const look = (): void => {

@@ -6,7 +6,13 @@ import { timeBasedId } from '../../domain/ids.ts';
 import { streams } from '../../domain/streams.ts';
 import type { ScheduledRun } from '../../domain/tasks/fires.ts';
 
-/** The same for every process that requests this run: concurrent requests append the same event. */
+/** The message that reports a failed request, of the scheduler and of the process that repeats it. */
+export const NOT_REQUESTED = 'could not request a run; retrying';
+
+/**
+ * The id of the command that requests a run. It is the same in every process, so concurrent requests append the same
+ * event.
+ */
 export function requestCommandId(
   runId: string,
   request: Pick<DataOf<'RunRequested'>, 'task_id' | 'scheduled_for' | 'run_at'>,
@@ -25,7 +31,7 @@ export function requestAppend(
   return { stream, events, expected: 'none' };
 }
 
-/** For an append after which a conflict means that it is done already. */
+/** Ignores a conflict, for an append whose work is then already done. */
 export function ignoreConflict(error: unknown): void {
   if (!isConflict(error)) throw error;
 }

@@ -20,13 +20,12 @@ import type { Leadership } from '../processes/leadership.ts';
 import type { PinnedTasks } from '../pinned-tasks.ts';
 import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import type { RequestObserver } from './fire-writer.ts';
-import { ignoreConflict, requestCommandId } from './request-append.ts';
+import { ignoreConflict, NOT_REQUESTED, requestCommandId } from './request-append.ts';
 
-/** What failures are reported as. */
+/** The message that reports a failure; see also {@link NOT_REQUESTED}. */
 const NOT_SAVED = 'could not save the position of requested runs';
-const NOT_REQUESTED = 'could not request a run; retrying';
 
-/** The name of its remembered position: up to there, every run is requested. */
+/** The name of its remembered position. Up to that position, every run is requested. */
 export const RUNS_REQUESTED_CHECKPOINT = 'runs-requested';
 
 /** The deciding scheduler requests a run at once. After this long, a missing one is requested here. Milliseconds. */
@@ -37,7 +36,7 @@ const MAX_WAITING = 2000;
 
 const CONCURRENT_REQUESTS = 64;
 
-/** How many of the scheduler's requested runs are remembered, in each of two generations. */
+/** How many of the runs that the scheduler has requested are remembered, in each of two generations. */
 const MAX_REMEMBERED = 50_000;
 
 /** Pause after an obligation failed; doubled each time, up to the maximum. Milliseconds. */
@@ -52,7 +51,7 @@ interface Obligation {
   readonly event: RecordedEvent;
   /** Failures in a row. */
   failures: number;
-  /** No earlier than this. */
+  /** Not fulfilled before this time. */
   retryAt: Instant;
 }
 
@@ -82,7 +81,7 @@ export class RunRequester implements RequestObserver {
   #saved: Position = BEGINNING;
   /** Runs that the scheduler of this process is requesting. */
   readonly #requesting = new Set<string>();
-  /** Runs that it has requested lately, in two generations. */
+  /** Runs that it has requested recently, in two generations. */
   #requested = new Set<string>();
   #requestedBefore = new Set<string>();
   #resumeReading: () => void = () => {};
@@ -99,7 +98,7 @@ export class RunRequester implements RequestObserver {
   }
 
   /**
-   * Leaves runs to the scheduler of this process, which is requesting them, however long that takes. A second request
+   * Leaves runs to the scheduler of this process, which is requesting them. There is no time limit. A second request
    * would compete for their keys and report fires without runs.
    *
    * @returns called when they were requested, or could not be
@@ -119,7 +118,7 @@ export class RunRequester implements RequestObserver {
     this.#requested = new Set();
   }
 
-  /** Whether the scheduler of this process has requested a run lately, and it is in the log. */
+  /** Whether the scheduler of this process has requested a run recently, and it is in the log. */
   isRequestedHere(runId: string): boolean {
     return this.#requested.has(runId) || this.#requestedBefore.has(runId);
   }
@@ -141,7 +140,7 @@ export class RunRequester implements RequestObserver {
   async follow(signal: AbortSignal): Promise<void> {
     const after = await this.#position.load();
     this.#done = this.#saved = after;
-    // The log brings the obligations of an earlier follow again.
+    // The log delivers the obligations of the earlier subscription again.
     this.#waiting = [];
     const ended = new AbortController();
     const beat = this.#everySecond(AbortSignal.any([signal, ended.signal]));
@@ -213,7 +212,7 @@ export class RunRequester implements RequestObserver {
     this.#busy = true;
     this.#working = this.#fulfilAll()
       .catch((error: unknown) => {
-        this.#options.telemetry.failures.failed('could not request runs; retrying', error);
+        this.#options.telemetry.failures.failed(NOT_REQUESTED, error);
       })
       .finally(() => {
         this.#busy = false;
@@ -231,10 +230,12 @@ export class RunRequester implements RequestObserver {
       const last = this.#waiting.at(-1);
       this.#waiting = this.#waiting.filter((obligation) => !fulfilled.has(obligation));
       this.#done = this.#waiting[0]?.before ?? last?.event.position ?? this.#done;
+      const stillFails = this.#waiting.some(({ failures }) => failures > 0);
+      if (!stillFails) this.#options.telemetry.failures.worked(NOT_REQUESTED);
     }
   }
 
-  /** The first ready obligations. A failing one does not block those after it. */
+  /** The first ready obligations. A failing obligation does not block those after it. */
   #ready(): readonly Obligation[] {
     const now = this.#options.clock.now();
     const ready: Obligation[] = [];
@@ -249,7 +250,6 @@ export class RunRequester implements RequestObserver {
   async #isMet(obligation: Obligation): Promise<boolean> {
     try {
       await this.#fulfil(obligation);
-      this.#options.telemetry.failures.worked(NOT_REQUESTED);
       return true;
     } catch (error) {
       const pause = Math.min(FIRST_PAUSE * 2 ** obligation.failures, MAX_PAUSE);
@@ -287,7 +287,7 @@ export class RunRequester implements RequestObserver {
     telemetry.log.warn('requested the missing run of a fire', fields);
     telemetry.count('scheduler_mended_total', { what: 'fire_without_run' });
     const [nominal, next] = [fromIso(fired.nominal), fired.next_fire_at];
-    // From the event's next fire, as this release may not be able to evaluate the rule.
+    // Built from the event's next fire, because this release may be unable to evaluate the rule.
     const { jitter_seconds } = task.definition;
     const longest = maxJitter(jitter_seconds, nominal, next === null ? null : fromIso(next));
     await this.#request(fired.run_id, taskId, task, event, {
@@ -320,7 +320,7 @@ export class RunRequester implements RequestObserver {
         if (outcome.status === 'rejected') failures.push(outcome.reason);
       }
     }
-    // After all others: an unreadable task does not block the runs of other tasks.
+    // Thrown after all others, so that an unreadable task does not block the runs of other tasks.
     if (failures.length > 0) throw failures[0];
   }
 
@@ -340,7 +340,7 @@ export class RunRequester implements RequestObserver {
       await requestRun(store, { runId, request, rules, context });
       return;
     }
-    // The run of a task that has been canceled since ends at once.
+    // If the task has been canceled since, the run ends at once.
     const events: RunEvent[] = [
       { type: 'RunRequested', data: request },
       { type: 'RunCanceled', data: { attempt: 0 } },

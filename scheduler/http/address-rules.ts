@@ -72,7 +72,10 @@ export function isPrivateAddress(address: string): boolean {
  * an entry with exactly their address allows them: neither `true`, nor a network, nor a name.
  */
 export class AddressRules {
-  /** For sockets: rejects names with a forbidden address. As it resolves the connection itself, no check goes stale. */
+  /**
+   * For sockets: rejects names with a forbidden address. It resolves names for the connection itself, so no check can
+   * be out of date.
+   */
   readonly lookup: LookupFunction;
   readonly #allowsAll: boolean;
   readonly #entries: readonly HostEntry[];
@@ -99,7 +102,7 @@ export class AddressRules {
     if (isIP(host) !== 0) this.#check(host, host, host);
   }
 
-  /** Whether a name itself is listed. Its resolver is trusted then. */
+  /** Whether a name itself is listed. If it is listed, its resolver is trusted. */
   lists(hostname: string): boolean {
     return this.#entries.some((entry) => matchesHost(entry, hostname));
   }

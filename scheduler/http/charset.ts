@@ -9,10 +9,11 @@ const windows1252 =
 const bomCharsets = new Set(['utf-16', 'unicode', 'ucs-2', 'iso-10646-ucs-2', 'csunicode']);
 
 /**
- * Decodes bytes in the charset that the content type names; otherwise a text type with a byte order mark of UTF-16 in
- * that, and anything else in UTF-8. An unknown charset counts as none. The mark is not part of the string.
+ * Decodes bytes in the charset that the content type names. Without a charset, a text type with a byte order mark of
+ * UTF-16 is decoded in UTF-16, and anything else in UTF-8. An unknown charset counts as none. The mark is not part of
+ * the string.
  * @param options.isCut the bytes may end within a character, which is left out
- * @returns null where the bytes are not valid in the charset
+ * @returns null if the bytes are not valid in the charset
  */
 export function decodeText(
   bytes: Buffer,
@@ -26,7 +27,7 @@ export function decodeText(
   }
 }
 
-/** As {@link decodeText}, with U+FFFD for invalid bytes. */
+/** Like {@link decodeText}, with U+FFFD for invalid bytes. */
 export function decodeTextLossy(bytes: Buffer, contentType: string): string {
   return decoderFor(bytes, contentType, { fatal: false })(bytes, true);
 }

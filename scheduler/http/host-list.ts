@@ -5,7 +5,7 @@ export type HostEntry =
   | { readonly kind: 'name'; readonly name: string; readonly subdomains: boolean }
   | { readonly kind: 'network'; readonly network: BlockList; readonly isSingle: boolean };
 
-/** Words for true and false. As the name of a host they are a mistake. */
+/** Words for true and false. If a list contains one as a host, that is a mistake. */
 const booleanWords = new Set(['true', 'false', 'yes', 'no', 'on', 'off']);
 
 const label = '[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?';

@@ -28,7 +28,7 @@ export interface HttpRequest {
   readonly body: string | null;
   /** The only time limit for the response. */
   readonly signal: AbortSignal;
-  /** The receiver acts once, however often it is sent. */
+  /** The receiver acts only once, even if the request is sent again. */
   readonly isRepeatable: boolean;
 }
 
@@ -71,8 +71,8 @@ class StaleConnectionError extends Error {}
  * uses the proxies of the environment.
  *
  * Node's lenient parser reads responses, as browsers and curl do: real servers end lines with a bare LF, fold headers,
- * or send both a length and chunks (RFC 9112 2.2, 5.2, 6.3). That is dangerous where two parties disagree on the end of
- * a message. Here a connection has one request at a time, nothing is forwarded, and unexpected bytes close it.
+ * or send both a length and chunks (RFC 9112 2.2, 5.2, 6.3). That is dangerous if two parties disagree on the end of a
+ * message. Here a connection has one request at a time, nothing is forwarded, and unexpected bytes close it.
  */
 export class HttpClient {
   readonly #rules: AddressRules;
@@ -88,7 +88,7 @@ export class HttpClient {
     this.#fresh = new Connections(this.#rules, false, options.ca);
   }
 
-  /** @throws AddressRefusedError, HttpRequestError, the signal's reason, or an error of Node's client */
+  /** @throws AddressRefusedError, HttpRequestError, the signal's reason, or an error of Node's HTTP client */
   async request(url: URL, request: HttpRequest): Promise<HttpResponse> {
     if (this.#closed) throw new Error('the HTTP client is closed');
     const proxy = this.#proxies.for(url);
@@ -144,7 +144,7 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   }
 }
 
-/** How to reach a host: the options of a request that depend on the URL and the proxy. */
+/** The options of a request that depend on the URL and the proxy. */
 interface Route {
   readonly connect: (options: RequestOptions) => ClientRequest;
   readonly options: RequestOptions;
@@ -209,7 +209,7 @@ class Connections {
   }
 }
 
-/** Makes an agent close an idle connection that receives bytes: they would be taken for the next response. */
+/** Makes an agent close an idle connection that receives bytes, because they would be taken for the next response. */
 function guarded<T extends HttpAgent>(agent: T): T {
   return agent.on('free', (socket: Duplex) => {
     socket.removeListener('data', closeSocket).on('data', closeSocket);
@@ -237,7 +237,7 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
     const abort = (): void => {
       answer?.destroy(signal.reason as Error);
       sent.destroy(signal.reason as Error);
-      // A request without a connection would only report it once it has one.
+      // A request without a connection would report the abort only once it is connected.
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', abort, { once: true });
@@ -248,20 +248,21 @@ function send({ connect, options }: Route, url: URL, request: HttpRequest): Prom
       if (!sent.reusedSocket) limitConnectTime(socket, url.host);
     });
     sent.once('close', () => signal.removeEventListener('abort', abort));
-    // Also errors after the response, such as stray bytes; its body reports if it is incomplete.
+    // Also handles errors after the response, such as stray bytes. An incomplete body reports its
+    // own error.
     sent.on('error', (error) => {
       const wasKept = sent.reusedSocket && !hasBegun && !signal.aborted;
       reject(wasKept ? new StaleConnectionError('closed', { cause: error }) : error);
     });
     const take = (response: IncomingMessage): void => {
       answer = response;
-      // A body that is never read must not end the process.
+      // An error of a body that nobody reads must not end the process.
       response.on('error', () => {});
       const { statusCode = 0, headersDistinct: distinct } = response;
       resolve({ statusCode, headers: distinct, body: response });
     };
     sent.once('response', take);
-    // An unrequested 101: what follows is not HTTP.
+    // An unrequested 101: the bytes that follow are not HTTP.
     sent.once('upgrade', (response, socket) => {
       socket.destroy();
       take(response);

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Where clouds give a machine its credentials and secrets, according to their documentation. 169.254.169.254 is used by
- * AWS, Google, Azure, Oracle, DigitalOcean, Hetzner, OpenStack and others.
+ * The addresses at which clouds give a machine its credentials and secrets, according to their documentation.
+ * 169.254.169.254 is used by AWS, Google, Azure, Oracle, DigitalOcean, Hetzner, OpenStack and others.
  */
 const ofIpv4: ReadonlySet<string> = new Set([
   '169.254.169.254',

@@ -35,7 +35,7 @@ export class Proxies {
     this.#exceptions = settings.except.map(parseException).filter((each) => each !== null);
   }
 
-  /** @returns null where the request goes directly to its host */
+  /** @returns null if the request goes directly to its host */
   for(url: URL): URL | null {
     const proxy = url.protocol === 'https:' ? this.#settings.https : this.#settings.http;
     if (proxy === null) return null;

@@ -7,7 +7,7 @@ const CODING_OVERHEAD = 64 * 1024;
 
 export interface BodyContent {
   readonly bytes: Buffer;
-  /** There was more. */
+  /** The body had more bytes than the limit. */
   readonly truncated: boolean;
   /** The unknown `Content-Encoding` that the bytes are in; null: none. */
   readonly coding: string | null;

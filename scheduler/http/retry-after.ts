@@ -20,7 +20,7 @@ const forms: readonly RegExp[] = [
 /**
  * Parses `Retry-After` (RFC 9110, 10.2.3): seconds, or a date.
  * @param values of all headers of that name; several are ambiguous, and count as none
- * @returns milliseconds from now, at most a day; undefined where it is missing or malformed
+ * @returns milliseconds from now, at most a day; undefined if it is missing or malformed
  */
 export function retryAfterMs(values: readonly string[] = [], now: number): number | undefined {
   const [value, ...more] = values;
@@ -37,7 +37,7 @@ function dateOf(text: string, now: number): number | undefined {
   const year = fullYear(found['year'] ?? '', now);
   const date = new Date(0);
   date.setUTCFullYear(year, months.indexOf(found['month'] ?? ''), Number(day));
-  // A day that its month lacks becomes one of the next month.
+  // A day that the month does not have becomes a day of the next month.
   const exists = date.getUTCDate() === Number(day) && Number(day) > 0;
   if (!exists || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
   return date.setUTCHours(Number(hour), Number(minute), Number(second));

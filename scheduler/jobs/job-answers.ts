@@ -25,22 +25,23 @@ import type { Job } from './job.ts';
 import type { JobDetails } from './job-details.ts';
 import type { JobIndex } from './job-index.ts';
 
-/** Characters of an error. */
+/** The most characters of an error. */
 const MAX_ERROR_LENGTH = 4000;
 
-/** How a job ended, as its worker says. */
+/** How a job ended, as reported by its worker. */
 export type JobAnswer = { readonly job: string; readonly lease: string } & (
-  { readonly result: unknown } | { readonly error: string; readonly retryable: boolean }
+  | { readonly result: unknown }
+  | { readonly error: string; readonly retryable: boolean }
 );
 
-/** What a worker says of a job that it goes on with. */
+/** A worker's report about a job that it continues. */
 export interface JobReport {
-  /** From 0 to 1. */
+  /** The progress, from 0 to 1. */
   readonly progress?: number | undefined;
   readonly log?: readonly SentLine[] | undefined;
 }
 
-/** The agent that sends something about its jobs. */
+/** The agent that reports about its jobs. */
 export interface Sender {
   readonly agentId: string;
   readonly namespace: string;
@@ -59,11 +60,11 @@ export interface AnswerParts {
   readonly ttl: number;
   /** The secrets of a run's task, which are masked. */
   readonly secretsOf: (runId: string) => Promise<Secrets>;
-  /** Where large results go. Default: nowhere, they are cut. */
+  /** Stores large results. Default: they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
 }
 
-/** Takes what workers say about their jobs: signs of life, progress and results. */
+/** Handles the reports of workers about their jobs: heartbeats, progress and results. */
 export class JobAnswers {
   readonly #parts: AnswerParts;
 
@@ -72,11 +73,11 @@ export class JobAnswers {
   }
 
   /**
-   * Ends jobs, each once: the append to its run decides. All are answered by themselves.
-   * @returns for each: null, or a RefusalError `STATE_CONFLICT` for another lease than the present one or a wait that is
-   *   over, `NOT_FOUND` for a job that never existed in the sender's namespace
-   * @throws CoordinationError; EventStoreError, ArtifactError when a run or a result could not be written; then some may
-   *   have ended
+   * Ends jobs, each only once, as decided by the append to its run. Each job has its own outcome.
+   * @returns for each job: null, or a RefusalError `STATE_CONFLICT` for a lease that is not the present one or a wait
+   *   that is over, `NOT_FOUND` for a job that never existed in the sender's namespace
+   * @throws CoordinationError; EventStoreError, ArtifactError when a run or a result could not be written; some jobs
+   *   may have ended nevertheless
    */
   async finish(
     answers: readonly JobAnswer[],
@@ -103,7 +104,7 @@ export class JobAnswers {
   }
 
   /**
-   * Keeps a job with its worker, and records what the worker reports.
+   * Extends the lease of a job, and records what its worker reports.
    * @returns whether the worker should stop, because its job is no longer wanted
    * @throws RefusalError as {@link finish}; CoordinationError, EventStoreError
    */
@@ -123,7 +124,7 @@ export class JobAnswers {
     return { isUnwanted: await this.#isUnwanted(job, holder.run), worker: holder.worker };
   }
 
-  /** Ends the try of a job without an answer. */
+  /** Ends the try of a job whose worker did not report a result. */
   async failTry({ id, runId }: Pick<Job, 'id' | 'runId'>, error: string): Promise<void> {
     const { clock, appender, telemetry } = this.#parts;
     const now = clock.now();
@@ -137,7 +138,7 @@ export class JobAnswers {
     if (position !== null) telemetry.count('jobs_ended_total', { outcome: 'timed_out' });
   }
 
-  /** Why a lease is not the job's present one. */
+  /** The error for a lease that is not the job's present lease. */
   async refusalOf({ job, lease }: JobLease, { namespace }: Sender): Promise<RefusalError> {
     if ((await this.#namespaceOf(job, lease)) !== namespace) return notFound('job', job);
     this.#parts.telemetry.count('job_answers_refused_total');
@@ -145,7 +146,7 @@ export class JobAnswers {
     return new RefusalError('STATE_CONFLICT', message, { job_id: job });
   }
 
-  /** @returns the refusal of a job whose wait is over */
+  /** @returns the error for a job whose wait is over */
   async #resume(
     answer: JobAnswer,
     { worker, agent, run }: JobHolder,
@@ -177,7 +178,7 @@ export class JobAnswers {
     }
   }
 
-  /** How a job's wait ends: masked, and small enough for an event. @throws ArtifactError */
+  /** How a job's wait ends, masked and small enough for an event. @throws ArtifactError */
   async #resumptionOf(
     answer: JobAnswer,
     run: { readonly id: string; readonly namespace: string },
@@ -193,7 +194,7 @@ export class JobAnswers {
       return { by, result: (await keptResult(this.#parts.artifacts, run, plain)).value };
     } catch (error) {
       if (!(error instanceof RefusalError)) throw error;
-      // The quota of artifacts is used up. The worker has done its job, so that trying again would not help.
+      // The quota of artifacts is used up. The worker has done the job, so a retry would not help.
       const why = `its result is too large for the log, and ${error.message}`;
       return { by, error: why, retryable: false };
     }
@@ -235,14 +236,14 @@ export class JobAnswers {
     const { queue, store } = this.#parts;
     const run = queue.get(runId);
     if (run !== undefined && isOpenIn(run.waits, job)) return run.cancelRequested;
-    // The queue may be behind.
+    // The queue may be behind the log.
     const { state } = await load(store, streams.run(runId), runFold);
     return !('request' in state) || state.cancel_requested || !isOpenIn(state.waits, job);
   }
 
   /**
-   * Of a job that there ever was: this process or a store knows it, or the run that the lease names. null: there was
-   * none.
+   * The namespace of any job that ever existed, from this process, a store, or the run that the lease names. null if
+   * there was no such job.
    */
   async #namespaceOf(job: string, lease: string): Promise<string | null> {
     const { index, leases, details } = this.#parts;

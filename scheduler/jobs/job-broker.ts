@@ -10,14 +10,14 @@ import type { Details, JobDetails } from './job-details.ts';
 import { JobIndex } from './job-index.ts';
 import type { HandedJob, Job, Offer } from './job.ts';
 
-/** What failures are reported as. */
-const NOT_LOOKED = 'could not look at the leases of jobs; retrying';
+/** The messages that report failures. */
+const NOT_LOOKED = 'could not check the leases of jobs; retrying';
 const NOT_ENDED = 'could not end the try of a job; retrying';
 
-/** A job whose leases were lost more often than this has failed, so that it does not stop all workers in turn. */
+/** A job fails if its leases were lost more often than this. Otherwise, it could crash one worker after the other. */
 const MAX_LOSSES = 5;
 
-/** Milliseconds before a lease is looked at again after a failure of a store. */
+/** Milliseconds before a lease is checked again after a failure of a store. */
 const RETRY_AFTER = 1000;
 
 export interface BrokerOptions {
@@ -33,7 +33,10 @@ export interface BrokerOptions {
   readonly ttl: number;
   /** Whether a worker may have jobs. */
   readonly isActive: (workerId: string) => boolean;
-  /** Ends the try of a job: its worker took too long, or too many workers were lost. Rejects if that was not written. */
+  /**
+   * Ends the try of a job because its worker took too long, or too many workers were lost. Rejects if the end was not
+   * written.
+   */
   readonly failTry: (job: Job, error: string) => Promise<void>;
 }
 
@@ -41,7 +44,7 @@ export interface BrokerOptions {
 interface Waiting {
   readonly worker: Offer;
   readonly most: number;
-  /** Gives it jobs, or wakes it without any. */
+  /** Gives it jobs, or wakes it without a job. */
   readonly give: (jobs: readonly Job[]) => void;
 }
 
@@ -50,9 +53,9 @@ export class JobBroker {
   readonly index: JobIndex;
   readonly #options: BrokerOptions;
   readonly #hold: HoldView;
-  /** By tool of a namespace, the longest waiting first. */
+  /** Waiting workers by tool of a namespace, longest wait first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
-  /** Tools of which jobs became free. */
+  /** Tools whose jobs became free. */
   readonly #fresh = new Set<string>();
   #waitingCount = 0;
   #isMatching = false;
@@ -68,9 +71,9 @@ export class JobBroker {
   }
 
   /**
-   * The next jobs that fit a worker; none if none becomes free in time, the worker is drained or replaced, or its client
-   * has left.
-   * @throws CoordinationError, EventStoreError: then no job was taken
+   * The next jobs that fit a worker. The list is empty if none becomes free in time, the worker is drained or replaced,
+   * or its client has left.
+   * @throws CoordinationError, EventStoreError; no job was taken then
    */
   async poll(
     worker: Offer,
@@ -96,7 +99,7 @@ export class JobBroker {
     return !this.#hold.held && this.#options.isActive(id);
   }
 
-  /** Requests that wait for jobs. */
+  /** The number of requests that wait for jobs. */
   get waitingCount(): number {
     return this.#waitingCount;
   }
@@ -108,12 +111,12 @@ export class JobBroker {
     }
   }
 
-  /** The hold has begun or ended. */
+  /** Notes that the hold has started or ended. */
   holdChanged(): void {
     for (const tool of this.#waiting.keys()) this.#match(tool);
   }
 
-  /** Marks leases of other processes, so that their jobs are not tried in vain. */
+  /** Marks the leases that other processes gave, so that this process does not try to lease their jobs in vain. */
   learn(held: readonly HeldJob[]): void {
     for (const { job: id, remaining } of held) {
       const job = this.index.get(id);
@@ -153,7 +156,7 @@ export class JobBroker {
     });
   }
 
-  /** Jobs that become free in the same turn go to workers together. */
+  /** Jobs that become free in the same turn of the event loop go to workers together. */
   #match(tool: string): void {
     this.#fresh.add(tool);
     if (this.#isMatching) return;
@@ -176,7 +179,7 @@ export class JobBroker {
     }
   }
 
-  /** Leases jobs to a worker. All that it does not get are passed back. */
+  /** Leases jobs to a worker, and passes back those that it does not get. */
   async #hand(
     worker: Offer,
     jobs: readonly Job[],
@@ -203,7 +206,7 @@ export class JobBroker {
     }
   }
 
-  /** The jobs that are still open and whose arguments fit the worker's schemas. The others are passed back. */
+  /** The jobs that are still open and whose arguments fit the worker's schemas. All others are passed back. */
   async #fitting(
     worker: Offer,
     jobs: readonly Job[],
@@ -281,7 +284,7 @@ export class JobBroker {
     return handed;
   }
 
-  /** Looks whether leases are over. Never rejects. */
+  /** Checks whether leases are over. Never rejects. */
   async #look(jobs: readonly Job[]): Promise<void> {
     try {
       const held = await this.#options.leases.look(jobs.map(({ id }) => id));
@@ -318,7 +321,7 @@ export class JobBroker {
   }
 }
 
-/** Names the run, so that a late answer can be told from one to a job that never existed. */
+/** Names the run, so that a late result can be told from one for a job that never existed. */
 function newLease(runId: string): string {
   return `${runId}.${randomUUID()}`;
 }

@@ -5,22 +5,22 @@ import { WeighedCache } from '../../projections/reading/weighed-cache.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 import type { Job } from './job.ts';
 
-/** Arguments of the latest jobs that are kept in memory: jobs, and their characters of JSON. */
+/** Limits of the arguments kept in memory: the number of jobs, and their characters of JSON. */
 const MAX_KEPT = 50_000;
 const MAX_KEPT_WEIGHT = 8 * 1024 * 1024;
 
-/** Events at a stream's end that are searched first. */
+/** How many events at a stream's end are searched first. */
 const LAST_EVENTS = 100;
 const PAGE = 1000;
 
-/** What a worker needs of a job beside the index. */
+/** The details of a job that a worker needs in addition to the index. */
 export interface Details {
   readonly arguments: unknown;
-  /** Of the run's span, if it is traced. */
+  /** The trace context of the run's span, if it is traced. */
   readonly traceparent: string | null;
 }
 
-/** The arguments of jobs: of the latest from memory, of others from the run's stream. */
+/** The arguments of jobs, from memory for the latest jobs and from the run's stream for others. */
 export class JobDetails {
   readonly #store: EventStore;
   readonly #kept = new WeighedCache<Details>({ entries: MAX_KEPT, weight: MAX_KEPT_WEIGHT });
@@ -30,7 +30,7 @@ export class JobDetails {
     queue.subscribe({ onSuspended: (suspended, trace) => this.#keep(suspended, trace) });
   }
 
-  /** @returns null where the run's stream does not have the job @throws EventStoreError */
+  /** @returns null if the run's stream does not have the job @throws EventStoreError */
   async of({ id, runId }: Pick<Job, 'id' | 'runId'>): Promise<Details | null> {
     const kept = this.#kept.get(id);
     if (kept !== undefined) return kept;
@@ -49,7 +49,7 @@ export class JobDetails {
     }
   }
 
-  /** The job is over. */
+  /** Forgets a job that is over. */
   forget(id: string): void {
     this.#kept.delete(id);
   }

@@ -16,33 +16,36 @@ interface Bucket {
 }
 
 export interface IndexListener {
-  /** A job became free. */
+  /** Called when a job has become free. */
   readonly onFree: (job: Job) => void;
-  /** The leases of these jobs may be over. Each must then be passed to `free`, `leased` or `drop`. */
+  /** Called when the leases of jobs may be over. Each job must then be passed to `free`, `leased` or `drop`. */
   readonly onLookDue: (jobs: readonly Job[]) => void;
 }
 
 type WeightOf = ((namespace: string) => number) | undefined;
 
-/** Ended jobs that are remembered. */
+/** The most ended jobs that are remembered. */
 const MAX_ENDED = 50_000;
 
-/** The open jobs: suspended steps that wait for a worker, by tool and labels. Kept up by the queue of runs. */
+/**
+ * The open jobs, which are suspended steps that wait for a worker, by tool and labels. The queue of runs keeps the
+ * index current.
+ */
 export class JobIndex {
   readonly #clock: Clock;
   readonly #listener: IndexListener;
   readonly #jobs = new Map<string, Job>();
   readonly #byRun = new Map<string, Job[]>();
-  /** By tool of a namespace, then by labels. */
+  /** Free jobs by tool of a namespace, then by labels. */
   readonly #buckets = new Map<string, Map<string, Bucket>>();
   readonly #later = new Heap<Job>((one, other) => one.notBefore < other.notBefore);
-  /** Leased jobs; entries of another `lookAt` are stale. */
+  /** Leased jobs by time of their next check; entries whose `lookAt` differs are stale. */
   readonly #leased = new Heap<{ readonly at: number; readonly job: Job }>(
     (one, other) => one.at < other.at,
   );
-  /** With their namespaces. */
+  /** Ended jobs, with their namespaces. */
   readonly #ended = new Map<string, string>();
-  /** Agents and namespaces whose jobs were picked. */
+  /** The turns of agents and namespaces whose jobs were picked. */
   readonly #picked = new RecentTurns();
   readonly #weightOf: WeightOf;
   #turns = 0;
@@ -89,8 +92,8 @@ export class JobIndex {
   }
 
   /**
-   * Takes the first free jobs that fit a worker: by the turns of namespaces and agents, then by priority and age. Each
-   * must be passed on or back.
+   * Takes the first free jobs that fit a worker, by the turns of namespaces and agents, then by priority and age. The
+   * caller must pass on or pass back each of them.
    */
   pick(worker: Offer, most: number): readonly Job[] {
     const picked: Job[] = [];
@@ -120,7 +123,7 @@ export class JobIndex {
     return false;
   }
 
-  /** A worker may have the job. */
+  /** Notes that a worker may have the job. */
   free(job: Job): void {
     if (job.state === 'over' || job.state === 'free') return;
     if (job.notBefore > this.#clock.now()) {
@@ -134,7 +137,7 @@ export class JobIndex {
     this.#listener.onFree(job);
   }
 
-  /** A worker has the job, for so many milliseconds. */
+  /** Notes that a worker has the job for a number of milliseconds. */
   leased(job: Job, remaining: number): void {
     if (job.state === 'over') return;
     job.state = 'leased';
@@ -143,7 +146,7 @@ export class JobIndex {
     this.#armLook();
   }
 
-  /** The job is over, though the queue does not say so yet. */
+  /** Notes that the job is over, although the queue does not know it yet. */
   drop(job: Job): void {
     if (job.state === 'over') return;
     job.state = 'over';
@@ -158,7 +161,7 @@ export class JobIndex {
     }
   }
 
-  /** Takes over a run's waits. */
+  /** Applies a run's waits. */
   #sync(run: QueuedRun): void {
     const known = this.#byRun.get(run.id);
     const open = run.ended ? [] : run.waits.filter(isOpenJob);
@@ -232,7 +235,7 @@ export class JobIndex {
     return found;
   }
 
-  /** The bucket whose next job is of the namespace, and then of the agent, that waits longest for a turn. */
+  /** The bucket whose next job belongs to the namespace, and then to the agent, that has waited longest for a turn. */
   #firstOf(buckets: readonly Open[]): Open | undefined {
     let first: Open | undefined;
     let job: Job | undefined;

@@ -9,17 +9,20 @@ import {
 } from '../../domain/pipeline/json-size.ts';
 import type { Secrets } from '../../domain/pipeline/secrets.ts';
 
-/** Limits of a job's log: lines, characters of a message, bytes of a line's data, bytes of one append. */
+/**
+ * Limits of a job's log: its lines, the characters of a message, the bytes of a line's data, and the bytes of one
+ * append.
+ */
 export const MAX_LOG_LINES = 50;
 const MAX_MESSAGE_LENGTH = 1000;
 const MAX_DATA_BYTES = 2000;
 const MAX_LOG_BYTES = 64 * 1024;
 
-/** A line as a worker sends it. */
+/** A line in the form that a worker sends. */
 export interface SentLine {
   readonly level: string;
   readonly message: string;
-  /** As the worker's clock says; default: now. */
+  /** The time by the worker's clock; default: now. */
   readonly at?: string | undefined;
   readonly data?: unknown;
 }

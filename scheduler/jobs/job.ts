@@ -2,7 +2,7 @@ import type { Instant } from '../../domain/clock.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** What a worker can do. */
+/** The capabilities of a worker. */
 export interface Offer {
   readonly id: string;
   readonly namespace: string;
@@ -12,45 +12,45 @@ export interface Offer {
   readonly labels: Labels;
 }
 
-/** A suspended step that waits for a worker, in memory. Small, as there may be many: without its arguments. */
+/** A suspended step that waits for a worker, in memory. It leaves out its arguments, because there may be many jobs. */
 export interface Job {
   /** The wait's id. */
   readonly id: string;
   readonly runId: string;
-  /** Of its run: only workers of it get the job. */
+  /** The namespace of its run. Only workers of this namespace get the job. */
   readonly namespace: string;
   readonly taskId: string;
   /** The task's owner. */
   readonly agent: string;
   readonly step: string;
   readonly tool: string;
-  /** Those that its worker must have. */
+  /** Labels that its worker must have. */
   readonly labels: Labels | undefined;
   readonly priority: number;
   /** Orders jobs of an agent that have the same priority. */
   readonly since: Instant;
   /** Orders jobs of the same millisecond. */
   readonly turn: number;
-  /** Milliseconds that a worker has for it. */
+  /** How many milliseconds a worker has for it. */
   readonly limit: number;
   /** When its wait ends by itself. */
   readonly until: Instant;
-  /** Which try of the step it is. */
+  /** The number of this try of the step. */
   readonly tries: number;
-  /** Workers get it only then. */
+  /** The earliest time at which workers get it. */
   readonly notBefore: Instant;
   /**
-   * `later`: not before its time. `free`: a worker may have it. `taking`: it is on its way to a worker. `leased`: as far
-   * as this process knows. `over`: its wait has ended.
+   * `later`: its time has not come. `free`: a worker may have it. `taking`: it is being given to a worker. `leased`: a
+   * worker has it, as far as this process knows. `over`: its wait has ended.
    */
   state: 'later' | 'free' | 'taking' | 'leased' | 'over';
-  /** When this process looks at its lease, on the steady clock. */
+  /** When this process next checks its lease, on the steady clock. */
   lookAt: number;
   /** Schemas that its arguments do not fit. */
   unfit: Set<object> | null;
 }
 
-/** A job as a worker receives it. */
+/** A job in the form that a worker receives. */
 export interface HandedJob {
   readonly job_id: string;
   readonly lease: string;

@@ -24,7 +24,7 @@ import type { HandedJob, Offer } from './job.ts';
 import { waitingReason } from './waiting-reason.ts';
 import { WorkerSightings } from './worker-sightings.ts';
 
-/** A worker counts as silent after so many times the length of a lease. */
+/** A worker counts as silent after this many lengths of a lease. */
 export const SILENT_LEASES = 2;
 
 export interface JobsOptions {
@@ -40,13 +40,13 @@ export interface JobsOptions {
   readonly leaseSeconds: number;
   /** Values to mask. */
   readonly secrets: SecretValues;
-  /** Where large results go. Default: nowhere, they are cut. */
+  /** Stores large results. Default: they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
   /** A namespace's share of the jobs. Default: 1 for each. */
   readonly weightOf?: (namespace: string) => number;
-  /** Whose workers may have jobs. Default: everybody's. */
+  /** Decides whose workers may have jobs. Default: everybody's. */
   readonly owners?: Owners | undefined;
-  /** Called before the first use: the queue has to follow the log from then on. */
+  /** Called before the first use, from which on the queue must follow the log. */
   readonly begin: () => void;
 }
 
@@ -88,7 +88,7 @@ export class Jobs {
     hold?.onChange?.(() => this.#broker.holdChanged());
   }
 
-  /** Open jobs, as far as this process follows them. */
+  /** The open jobs that this process follows. */
   get size(): number {
     return this.#broker.index.size;
   }
@@ -100,12 +100,12 @@ export class Jobs {
     return queue.isCurrent ? queue.countOf(party) : null;
   }
 
-  /** Requests of workers that wait for jobs. */
+  /** The number of workers' requests that wait for jobs. */
   get waiting(): number {
     return this.#broker.waitingCount;
   }
 
-  /** @throws CoordinationError, EventStoreError: then no job was taken. See `JobBroker.poll` */
+  /** @throws CoordinationError, EventStoreError; no job was taken then. See `JobBroker.poll` */
   async poll(
     worker: Offer,
     most: number,
@@ -144,12 +144,12 @@ export class Jobs {
     return { cancel_requested: isUnwanted };
   }
 
-  /** A worker is there, though it asks for nothing yet. */
+  /** Notes that a worker was heard of, although it requests nothing yet. */
   note(workerId: string): void {
     this.#sightings.note(workerId);
   }
 
-  /** Leases that last, and how many milliseconds ago each worker was heard of. @throws CoordinationError */
+  /** The valid leases, and how many milliseconds ago each worker was heard of. @throws CoordinationError */
   async present(): Promise<{
     readonly held: readonly HeldJob[];
     readonly ago: ReadonlyMap<string, number>;
@@ -161,7 +161,9 @@ export class Jobs {
     return { held: all.filter(({ remaining }) => remaining > 0), ago };
   }
 
-  /** Why each open job of a run of a namespace still waits, by the wait's id. Empty while the coordination store is unavailable. */
+  /**
+   * Why each open job of a run is still waiting, by the wait's id. Empty while the coordination store is unavailable.
+   */
   async reasons(namespace: string, waits: readonly Wait[]): Promise<ReadonlyMap<string, string>> {
     const {
       coordination,
@@ -177,7 +179,7 @@ export class Jobs {
       coordination.jobs.look(open.map(({ wait_id }) => wait_id)),
       this.#sightings.ago(),
     ]).catch((error: unknown) => {
-      telemetry.failures.failed('could not see why jobs wait', error);
+      telemetry.failures.failed('could not find out why jobs wait', error);
       return null;
     });
     if (found === null) return new Map();
@@ -217,7 +219,7 @@ export class Jobs {
     );
   }
 
-  /** The secrets of the task that a run is pinned to. */
+  /** The secrets of the task revision that a run is pinned to. */
   async #secretsOf(runId: string): Promise<Secrets> {
     const { queue, tasks, store, secrets } = this.#options;
     const queued = queue.get(runId);

@@ -10,10 +10,10 @@ import type { WorkerDirectory } from '../../projections/reading/worker-directory
 import type { Coordination } from '../coordination.ts';
 import type { Leadership } from '../processes/leadership.ts';
 
-/** What a failure is reported as. */
-const FAILURE = 'could not remove silent workers; trying again';
+/** The message that reports a failure. */
+const FAILURE = 'could not remove silent workers; retrying';
 
-/** A worker is removed after it has been silent for so long. Milliseconds. */
+/** A worker is removed after it has been silent for this many milliseconds. */
 const MAX_SILENCE = 86_400_000;
 
 /** Milliseconds between two passes. */
@@ -33,7 +33,10 @@ export interface SilentWorkersOptions {
 /** Removes workers that have been silent for a day. One that comes back registers again. */
 export class SilentWorkers {
   readonly #options: SilentWorkersOptions;
-  /** On the steady clock. The coordination store may have lost when a worker was last heard of. */
+  /**
+   * When a worker was first missing in the coordination store, on the steady clock. The store may have lost the time
+   * when it was last heard of.
+   */
   readonly #watchedSince: number;
 
   constructor(options: SilentWorkersOptions) {
@@ -67,7 +70,7 @@ export class SilentWorkers {
     }
   }
 
-  /** At least how long a worker has been silent that the coordination store does not know. */
+  /** The least time for which a worker has been silent that the coordination store does not know. */
   #silenceOf({ registered_at }: RegisteredWorker): number {
     const { clock } = this.#options;
     const registered = clock.now() - Date.parse(registered_at);
@@ -89,7 +92,7 @@ export class SilentWorkers {
       });
       telemetry.log.info('removed a worker, silent for a day', { worker: id, name });
     } catch (error) {
-      // It has registered again meanwhile, or another process has removed it.
+      // It has registered again in the meantime, or another process has removed it.
       if (!(error instanceof RefusalError) && !isConflict(error)) throw error;
     }
   }

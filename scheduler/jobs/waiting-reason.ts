@@ -3,21 +3,21 @@ import type { RegisteredWorker } from '../../domain/workers/worker.ts';
 import { hasLabels } from '../../domain/workers/worker.ts';
 import type { Job, Labels } from './job.ts';
 
-/** Why a step still waits for a worker. */
+/** Explains why a step is still waiting for a worker. */
 export function waitingReason(
   wanted: {
-    /** Of the run: other workers do not exist for it. */
+    /** The run's namespace; workers of other namespaces cannot get its jobs. */
     readonly namespace: string;
     readonly tool: string;
     readonly labels: Labels | undefined;
-    /** As this process knows it, if it does. */
+    /** The job, if this process knows it. */
     readonly job: Job | undefined;
-    /** The worker that has it; null: none. */
+    /** The worker that has the job, or null. */
     readonly holder: string | null;
   },
   known: {
     readonly workers: Iterable<RegisteredWorker>;
-    /** Whether a worker was heard of lately. */
+    /** Whether a worker was heard of recently. */
     readonly isHeard: (workerId: string) => boolean;
     readonly held: boolean;
     readonly now: number;
@@ -31,9 +31,9 @@ export function waitingReason(
     const worker = active.find(({ id }) => id === holder);
     return `worker ${worker?.name ?? holder} is doing it`;
   }
-  if (known.held) return 'operators hold the service';
+  if (known.held) return 'the service is on hold';
   if (job !== undefined && job.notBefore > known.now) {
-    return `the next try begins at ${toIso(job.notBefore)}`;
+    return `the next try starts at ${toIso(job.notBefore)}`;
   }
   const offering = active.filter(({ tools }) => tools.some(({ name }) => name === tool));
   if (offering.length === 0) return `no worker offers ${tool}`;
@@ -43,7 +43,7 @@ export function waitingReason(
     return `no worker that offers ${tool} has the labels ${needed.join(', ')}`;
   }
   const heard = fitting.filter(({ id }) => known.isHeard(id));
-  if (heard.length === 0) return `no worker that offers ${tool} has asked for jobs lately`;
+  if (heard.length === 0) return `no worker that offers ${tool} has asked for jobs recently`;
   const unfit = job?.unfit ?? new Set<object>();
   const accepts = ({ tools }: RegisteredWorker): boolean =>
     tools.some(({ name, schema }) => name === tool && !unfit.has(schema));

@@ -2,20 +2,23 @@ import type { Cancel, Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { JobLeases } from '../coordination.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not record which workers were heard of';
 
-/** How often it is written which workers were heard of. Milliseconds. */
+/** The interval of writes that say which workers were heard of. Milliseconds. */
 const WRITE_INTERVAL = 5_000;
 
-/** When each worker was last heard of, shared by all processes. A worker that waits for jobs is heard of all the time. */
+/**
+ * When each worker was last heard of, shared by all processes. A worker counts as heard of as long as it waits for
+ * jobs.
+ */
 export class WorkerSightings {
   readonly #leases: JobLeases;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   /** Workers that wait for jobs, with the number of their requests. */
   readonly #waiting = new Map<string, number>();
-  /** Heard of since the last write. */
+  /** Workers heard of since the last write. */
   readonly #heard = new Set<string>();
   #cancel: Cancel | null = null;
   #stopped = false;
@@ -31,7 +34,7 @@ export class WorkerSightings {
     this.#arm();
   }
 
-  /** The worker waits for jobs. @returns ends that */
+  /** Notes that the worker waits for jobs. @returns a function that ends that */
   wait(worker: string): () => void {
     this.note(worker);
     this.#waiting.set(worker, (this.#waiting.get(worker) ?? 0) + 1);

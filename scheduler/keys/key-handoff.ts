@@ -44,7 +44,7 @@ export class KeyHandoff {
     this.#pending = pending;
   }
 
-  /** @returns null where the key has to be released after the end */
+  /** @returns null if the key has to be released after the end */
   handOver(run: QueuedRun, task: LiveTask, end: RunEvent): HandOver | null {
     const { store, queue, clock } = this.#parts;
     const [name, second] = keysOf(task, run);
@@ -73,7 +73,7 @@ export class KeyHandoff {
       },
       failed: () => {
         change.finish();
-        // If only the answer was lost, the run may hold the key: it asks.
+        // If only the response was lost, the run may hold the key, so it asks for it.
         if (grant !== null) queue.putBack(grant.run, clock.now());
         queue.notifyReady();
       },
@@ -85,7 +85,10 @@ export class KeyHandoff {
     return this.#handedOver.has(run);
   }
 
-  /** Releases the slots of granted runs that will not start here; otherwise each would be held for a lease. */
+  /**
+   * Releases the slots of granted runs that will not start here. Otherwise, each slot would be held for the length of a
+   * lease.
+   */
   releaseGrants(): void {
     const unused = [...this.#grants.values()];
     this.#grants.clear();
@@ -93,7 +96,7 @@ export class KeyHandoff {
       const since = toIso(at);
       this.#pending.start(run.id, name, async () => {
         await changeKey(this.#parts.store, name, contextOf(this.#parts, run.id), (state) => {
-          // A run that has asked for the slot again elsewhere holds it with a later time.
+          // A run that has asked for the slot again elsewhere holds the slot with a later time.
           const isSame = state.holders.some((own) => own.run_id === run.id && own.since === since);
           return { events: isSame ? releaseKey(state, run.id) : [], answer: null };
         });

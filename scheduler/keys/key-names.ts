@@ -4,7 +4,7 @@ import { streams } from '../../domain/streams.ts';
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 
-/** Stream names in the cache: each contains a hash and is needed many times for each run. */
+/** How many stream names are cached. Each contains a hash and is needed many times for each run. */
 const MAX_CACHED_NAMES = 10_000;
 
 const streamNames = new Map<string, string>();

@@ -22,12 +22,12 @@ export class KeyRecheck {
     this.#parts = parts;
   }
 
-  /** Whether a key may be rechecked now, however many runs want it. */
+  /** Whether a key may be rechecked now, regardless of how many runs want it. */
   isDue(name: KeyName): boolean {
     return !this.#isRecent(this.#checkedAt.get(streamOf(name)) ?? Number.NEGATIVE_INFINITY);
   }
 
-  /** As {@link isDue}; if it is due, the recheck counts as begun. */
+  /** Like {@link isDue}. If the recheck is due, it then counts as begun. */
   begin(name: KeyName): boolean {
     if (!this.isDue(name)) return false;
     this.#checkedAt.set(streamOf(name), this.#parts.clock.now());
@@ -57,7 +57,7 @@ export class KeyRecheck {
       if (state.kind !== 'concurrency' || known.state === 'running') return false;
       if (known.state === 'waiting') return releasesKey(known.waits);
       if (waiters.has(run_id)) return known.runAt > now;
-      // A run that just got its slot has a lease to start.
+      // A run that just got its slot has the length of a lease to start.
       return known.state !== 'queued' || now - fromIso(since) > membership.lease;
     });
     if (all.length <= MAX_CANDIDATES) return all;
@@ -65,7 +65,7 @@ export class KeyRecheck {
     return [...all, ...all].slice(this.#offset, this.#offset + MAX_CANDIDATES);
   }
 
-  /** In either direction: the clock may have been set back. */
+  /** Compared in either direction, because the clock may have been set back. */
   #isRecent(at: Instant): boolean {
     return Math.abs(this.#parts.clock.now() - at) < RECHECK_INTERVAL;
   }

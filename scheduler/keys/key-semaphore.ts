@@ -24,33 +24,32 @@ import { WaiterQueue } from './waiter-queue.ts';
 import type { Admission, HandOver } from '../runs/run-work.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 
-/** What a failure is reported as. */
-const FAILURE = 'could not recheck the keys in use; trying again';
+/** The message that reports a failure. */
+const FAILURE = 'could not recheck the keys in use; retrying';
 
 /** Every n-th recheck covers all keys in use for which this worker is preferred. */
 const FULL_RECHECK_EVERY = 10;
 
-/** A waiting run is woken when its turn comes; this bounds the wait where a wake-up was missed. Milliseconds. */
+/** A waiting run is woken when its turn comes. This limits its wait if a wake-up was missed. Milliseconds. */
 const FALLBACK = 60_000;
 
 const go: Admission = { kind: 'go' };
 
 /**
- * The semaphore for the keys that a run needs while it runs: its `concurrency_key`, and the task itself where the
- * overlap policy is not `allow`. A run of a task without either passes without a read, an append or a turn of the event
- * loop.
+ * The semaphore for the keys that a run needs while it runs: its `concurrency_key`, and the task itself if the overlap
+ * policy is not `allow`. A run of a task without either passes without a read, an append or a turn of the event loop.
  *
  * The order of appends, and what a crash between two of them leaves:
- * - `KeyHeld`, then `RunStarted`. Between them: a slot of a queued run. The worker that takes the run finds its slot; if
- *   none does within a lease, any process that wants the slot reclaims it (`StaleHolderCheck`).
- * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, or `KeyHeld` for the next waiter. If possible,
- *   both go into one call of the log (`KeyHandoff`). Between them: a slot of a run that has ended or is in
- *   back-off, which can be reclaimed at once.
+ * - `KeyHeld`, then `RunStarted`. Between them: a slot of a queued run. The worker that takes the run finds its slot;
+ *   if none does within a lease, any process that wants the slot reclaims it (`StaleHolderCheck`).
+ * - The run's end (or `RunAttemptFailed`), then `KeyReleased`, or `KeyHeld` for the next waiter. If possible, both go
+ *   into one call of the log (`KeyHandoff`). Between them: a slot of a run that has ended or is in back-off, which can
+ *   be reclaimed at once.
  * - `RunReleased`, then `KeyReleased` if the run's waits give up the key. Between them: a slot that can be reclaimed.
  * - `RunInterrupted` releases nothing: the slot goes with the run to the next worker.
  *
  * A slot is only reclaimed by an append that expects the key as it was before the run's stream was read. A run that
- * returns for its slot appends too, so one of the two loses the race.
+ * returns to its slot also appends, so one of the two loses the race.
  */
 export class KeySemaphore {
   readonly #parts: SemaphoreParts;
@@ -102,7 +101,7 @@ export class KeySemaphore {
     this.#recheck.forgetOld();
   }
 
-  /** @param reads reads the key even without a suspicious place: what is known here may be out of date */
+  /** @param reads reads the key even without a suspicious place, because the known state may be out of date */
   async #recheckKey(name: KeyName, reads = false): Promise<void> {
     const known = this.#watch.peek(name);
     if (reads || known === undefined || this.#recheck.candidates(known.state).length > 0) {
@@ -123,8 +122,8 @@ export class KeySemaphore {
   }
 
   /**
-   * Parks a run that would only be told to wait for its concurrency key, as far as is known here. Where many runs share
-   * a key, this spares each of them a worker's slot, a turn of the event loop and a read.
+   * Parks a run that would only be told to wait for its concurrency key, as far as is known here. If many runs share a
+   * key, this saves each of them a worker's slot, a turn of the event loop and a read.
    *
    * @returns whether the run waits now
    */
@@ -165,7 +164,10 @@ export class KeySemaphore {
     return affinityOf(run, this.#parts.tasks.peek(run.taskId, run.taskRevision));
   }
 
-  /** A run's turn has come, but its task makes it wait: it leaves the waiters, so that they do not wait for it. */
+  /**
+   * Called when a run's turn has come, but its task makes it wait. The run leaves the waiters, so that they do not wait
+   * for it.
+   */
   postpone(run: QueuedRun, task: LiveTask): void {
     if (!this.#watch.isWaiting(run.id)) return;
     this.#watch.stopWaiting(run.id);
@@ -180,19 +182,19 @@ export class KeySemaphore {
     }
   }
 
-  /** A run is about to end: releases its concurrency key in the same call of the log, behind the end. */
+  /** Called when a run is about to end. Releases its concurrency key in the same call of the log, after the end. */
   handOver(run: QueuedRun, task: LiveTask, end: RunEvent): HandOver | null {
     return isKeyed(task) ? this.#handoff.handOver(run, task, end) : null;
   }
 
-  /** The worker has finished with a run: releases the keys that the run no longer needs. */
+  /** Called when a worker has finished with a run. Releases the keys that the run no longer needs. */
   released(run: QueuedRun, task: LiveTask): void {
     if (!isKeyed(task) || this.#handoff.isHandedOver(run)) return;
     if (run.state === 'waiting' && releasesKey(run.waits)) this.lost(run, task);
     else this.#release(run, task);
   }
 
-  /** Another process has moved the run on: reclaims keys that were taken for it here in vain. */
+  /** Called when another process has moved the run on. Reclaims the keys that were taken for it here in vain. */
   lost(run: QueuedRun, task: LiveTask): void {
     for (const name of keysOf(task, run)) {
       this.#pending.start(run.id, name, () =>
@@ -298,11 +300,12 @@ export class KeySemaphore {
   }
 
   #release(run: QueuedRun, task: LiveTask): void {
-    // Read now: the run may be resumed before the key is written.
+    // Read now, because the run may be resumed before the key is written.
     const { ended, state, attempt } = run;
     if (ended) this.#watch.stopWaiting(run.id);
     for (const name of keysOf(task, run)) {
-      // In back-off the task's own slot stays; a run that continues elsewhere keeps all its keys.
+      // During back-off, the run keeps the task's own slot. A run that continues elsewhere keeps
+      // all its keys.
       if (!ended && (state !== 'retrying' || name.kind !== 'concurrency')) continue;
       this.#pending.start(run.id, name, async () => {
         const context = contextOf(this.#parts, run.id);
@@ -323,7 +326,9 @@ export class KeySemaphore {
     }
   }
 
-  /** A run has ended without a worker of this process: canceled in the queue, or executed elsewhere. */
+  /**
+   * Called when a run has ended without a worker of this process: it was canceled in the queue, or executed elsewhere.
+   */
   #onEnded(run: QueuedRun): void {
     const { membership, tasks } = this.#parts;
     // The run's worker releases the key. If it dies first, the next recheck finds that the run has ended.
@@ -335,7 +340,7 @@ export class KeySemaphore {
     if (!this.#watch.isWaiting(run.id) && !isCanceledInQueue) return;
     const task = tasks.peek(run.taskId, run.taskRevision);
     if (task !== undefined) return this.#leave(run, task);
-    // The task has changed since: the revision that the run is pinned to tells its keys.
+    // The task has changed since. The keys follow from the revision to which the run is pinned.
     this.#pending.start(run.id, null, async () =>
       this.#leave(run, await tasks.at(run.taskId, run.taskRevision)),
     );

@@ -17,13 +17,13 @@ import { preferredWorker } from '../runs/preferred-worker.ts';
 import { mayStart } from '../runs/queued-run.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 
-/** What a failure is reported as. */
-const NOT_TRUNCATED = "could not truncate a key's stream; trying later";
+/** The message that reports a failure. */
+const NOT_TRUNCATED = "could not truncate a key's stream; retrying later";
 
 /** How long work is left to the worker that is preferred for it. Milliseconds. */
 export const HOLD_BACK = 75;
 
-/** A key's stream is truncated once in so many events, as each truncation is a commit of the log. */
+/** A key's stream is truncated once in so many events, because each truncation is a commit of the log. */
 export const TRUNCATE_EVERY = 400;
 
 /** With fewer waiters than this, unrecorded runs get recorded. */
@@ -31,7 +31,8 @@ const SHORT_QUEUE = MAX_WAITERS / 2;
 
 /**
  * Follows the keys in use, and the local runs that wait for them: when a slot becomes free, the admissible waiters are
- * put back into the queue. The recheck of the semaphore finds what is missed here, such as a slot that is never released.
+ * put back into the queue. The recheck of the semaphore finds changes that are missed here, such as a slot that is
+ * never released.
  */
 export class KeyWatch {
   readonly #parts: Pick<SemaphoreParts, 'store' | 'queue' | 'membership' | 'clock' | 'telemetry'>;
@@ -58,7 +59,7 @@ export class KeyWatch {
   async follow(signal: AbortSignal, started: () => void = () => {}): Promise<void> {
     const { store } = this.#parts;
     const after = await store.head();
-    // What was known before an interruption may have changed.
+    // The state known before an interruption may have changed.
     this.#known.clear();
     started();
     for await (const message of store.subscribe({ after, prefixes: ['key-'], signal })) {
@@ -66,7 +67,7 @@ export class KeyWatch {
     }
   }
 
-  /** A run is about to ask for a key. No later change of the key is missed. */
+  /** Called when a run is about to ask for a key. From then on, no change of the key is missed. */
   startWaiting(run: QueuedRun, name: KeyName): void {
     const before = this.#waitsFor.get(run.id);
     if (before !== undefined && before !== name) this.stopWaiting(run.id);
@@ -77,7 +78,7 @@ export class KeyWatch {
     this.#woken.delete(run.id);
   }
 
-  /** A run has stopped waiting. */
+  /** Notes that a run has stopped waiting. */
   stopWaiting(runId: string): void {
     this.#woken.delete(runId);
     const name = this.#waitsFor.get(runId);
@@ -99,14 +100,14 @@ export class KeyWatch {
     return name?.kind === kind && name.owner === owner && name.key === key;
   }
 
-  /** What is known of a key without reading. */
+  /** The known state of a key, without reading. */
   peek(name: KeyName): KnownKey | undefined {
     return this.#known.get(streamOf(name));
   }
 
   /** Keys that local runs wait for. */
   wanted(): readonly KeyName[] {
-    // A run that ended while it was asking was never forgotten.
+    // A run that ended during its request for the key is still in the map.
     for (const runs of [...this.#waiting.values()]) {
       for (const run of [...runs.values()]) if (run.ended) this.stopWaiting(run.id);
     }
@@ -176,7 +177,7 @@ export class KeyWatch {
     if (state.holders.length === 0 && state.waiters.length === 0) this.#known.delete(stream);
   }
 
-  /** Only the last event of a key is read, and some more of a dedupe key. */
+  /** Only the last event of a key is needed; for a dedupe key, some more. */
   async #truncate(stream: string, before: number): Promise<void> {
     if (before <= 0) return;
     try {
@@ -200,12 +201,12 @@ export class KeyWatch {
     });
     if (woken.length === 0) return;
     for (const { run } of woken) this.#woken.add(run.id);
-    // Later: a run that was just told to wait must be back in the queue first.
+    // Done later, because a run that must wait has to be back in the queue first.
     setImmediate(() => {
       const now = clock.now();
       for (const { run, isPreferred } of woken) {
         queue.putBack(run, isPreferred ? now : now + HOLD_BACK);
-        // Still being decided: the decision sees that the key has changed.
+        // Still being decided. The decision will see that the key has changed.
         if (run.taken) this.#woken.delete(run.id);
       }
       queue.notifyReady();

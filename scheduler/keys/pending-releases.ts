@@ -1,10 +1,12 @@
 import type { KeyName } from '../../domain/keys/key.ts';
 import type { SemaphoreParts } from './semaphore-parts.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not change a key; the next recheck repairs it';
 
-/** Pauses before a change is tried again; after the last, the next recheck of the key repairs it. Milliseconds. */
+/**
+ * Pauses before a change is tried again. After the last pause, the next recheck of the key repairs it. Milliseconds.
+ */
 const PAUSES = [100, 300, 1000, 3000] as const;
 
 /** Changes of keys that run in the background. Only the end of the process waits for them. */
@@ -36,7 +38,7 @@ export class PendingReleases {
    * Does a change, with a few retries. Never rejects.
    *
    * @param about for the log
-   * @param name the key; null where only the work itself finds out
+   * @param name the key; null if only the work itself determines it
    */
   async retry(about: string, name: KeyName | null, work: () => Promise<void>): Promise<void> {
     const { clock, telemetry } = this.#parts;

@@ -1,10 +1,10 @@
 import type { KeyContext } from '../../domain/keys/key-stream.ts';
-import type { ProcessParts } from '../parts.ts';
+import type { ProcessParts } from '../process-parts.ts';
 import type { Membership } from '../processes/membership.ts';
 import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunQueue } from '../runs/run-queue.ts';
 
-/** What the classes of the semaphore need from the worker's process. */
+/** The parts of the worker's process that the classes of the semaphore need. */
 export interface SemaphoreParts extends Pick<
   ProcessParts,
   'store' | 'tasks' | 'clock' | 'telemetry'

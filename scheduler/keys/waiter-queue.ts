@@ -30,7 +30,7 @@ export interface Grant {
   readonly run: QueuedRun;
   readonly name: KeyName;
   readonly attempt: number;
-  /** Of the run's stream, when the slot was taken. */
+  /** The revision of the run's stream when the slot was taken. */
   readonly revision: number;
   readonly at: Instant;
 }
@@ -39,15 +39,15 @@ const noHold: KeyDecision = { outcome: 'waiting', events: [] };
 
 /**
  * Decides for the runs that wait in this process: a release hands the slot to the next waiter and records new waiters
- * in one append. Otherwise each run would need an append and a worker's slot, and the key would be free meanwhile.
+ * in one append. Otherwise each run would need an append and a worker's slot, and the key would be free in the meantime.
  */
 export class WaiterQueue {
   readonly #parts: SemaphoreParts;
   readonly #watch: KeyWatch;
   readonly #pending: PendingReleases;
-  /** By key with a scheduled or running batch: the runs that have arrived since. */
+  /** The keys with a scheduled or running batch, with the runs that have arrived since. */
   readonly #arrived = new Map<string, Set<QueuedRun>>();
-  /** By stream: handoffs in this process since the slot was last left to another worker. */
+  /** The number of handoffs in this process, by stream, since the slot was last left to another worker. */
   readonly #handoffs = new Map<string, number>();
 
   constructor(parts: SemaphoreParts, watch: KeyWatch, pending: PendingReleases) {
@@ -83,11 +83,14 @@ export class WaiterQueue {
       next && claim && outcome === 'held'
         ? { run: next, name, attempt: claim.attempt, revision: next.revision, at: now }
         : null;
-    // The event of the new holder also says who holds the key no more.
+    // The event of the new holder also names the runs that no longer hold the key.
     return { events: [...(outcome === 'held' ? events : released), ...queued], answer };
   }
 
-  /** Whether to leave a slot to the run's preferred worker. Only now and then: the key is free while that is unclear. */
+  /**
+   * Whether to leave a slot to the run's preferred worker. Done only now and then, because the key is free until that
+   * worker takes it.
+   */
   #isLeftToOther(name: KeyName, waiter: KeyWaiter): boolean {
     const stream = streamOf(name);
     if (this.#watch.isPreferredFor(name, waiter)) return false;
@@ -99,8 +102,9 @@ export class WaiterQueue {
   }
 
   /**
-   * Records runs that have just arrived and, where the queue is short, unrecorded ones: in one event, as each carries
-   * all waiters. No run gets a slot here; one that could start, or needs other keys too, is put back to ask itself.
+   * Records runs that have just arrived and, if the queue is short, unrecorded ones. One event is enough, because each
+   * carries all waiters. No run gets a slot here. A run that could start, or also needs other keys, is put back so that
+   * it asks by itself.
    */
   enqueue(before: KeyState, now: Instant, arrived: readonly QueuedRun[] = []): readonly KeyEvent[] {
     const { queue } = this.#parts;
@@ -135,7 +139,7 @@ export class WaiterQueue {
     if (scheduled !== undefined) return;
     this.#arrived.set(stream, new Set(arrived === null ? [] : [arrived]));
     const begin = (): void => this.#pending.track(this.#recordArrived(stream, name));
-    // In the next turn, with all runs that arrive in this one.
+    // Runs in the next turn, with all runs that arrive in this turn.
     if (this.#watch.isPreferred(stream)) setImmediate(begin);
     else this.#parts.clock.after(HOLD_BACK, begin, { background: true });
   }
@@ -146,7 +150,8 @@ export class WaiterQueue {
     do {
       const arrived = [...(this.#arrived.get(stream) ?? [])];
       this.#arrived.set(stream, new Set());
-      // Deciding on outdated state that nothing is to be done is harmless: only a waiter's place is at stake.
+      // A decision to do nothing, based on outdated state, is harmless, because it only affects a
+      // waiter's place.
       const known = peek()?.state;
       if (known && this.enqueue(known, clock.now(), arrived).length === 0) continue;
       await this.#pending.retry(name.key, name, async () => {
@@ -160,7 +165,10 @@ export class WaiterQueue {
     this.#arrived.delete(stream);
   }
 
-  /** The claim of a run that could start now; undefined for other runs, and where that is unknown. */
+  /**
+   * The claim of a run that could start now; undefined for other runs, and if it is unknown whether the run could
+   * start.
+   */
   #claimNow(run: QueuedRun, name: KeyName): KeyClaim | undefined {
     const { tasks, clock } = this.#parts;
     if (run.ended || !mayStart(run) || run.cancelRequested) return undefined;

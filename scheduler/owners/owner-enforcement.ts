@@ -16,19 +16,22 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import type { DueIndex } from '../fires/due-index.ts';
 import type { Leadership } from '../processes/leadership.ts';
 
-/** What a failure is reported as. */
-const FAILURE = 'could not stop what an agent may no longer do; trying again';
+/** The message that reports a failure. */
+const FAILURE = 'could not stop the tasks or runs of an agent that lost its rights; retrying';
 
-/** How often all owners are looked at: a task may have been resumed just when its agent lost the right. Milliseconds. */
+/**
+ * The interval of checks of all owners, because a task may have been resumed just when its agent lost the right.
+ * Milliseconds.
+ */
 const PASS_INTERVAL = 30_000;
 
-/** Milliseconds before an agent is looked at again whose runs or tasks are not all stopped. */
+/** Milliseconds before an agent is checked again if not all of its runs or tasks are stopped. */
 const RETRY_AFTER = 1000;
 
 /** How long the view may take to show the runs of an agent that was disabled. Milliseconds. */
 const VIEW_TIMEOUT = 60_000;
 
-/** Commands at a time: their appends are made durable together. */
+/** The most commands at a time. Their appends become durable together. */
 const MAX_CONCURRENT = 25;
 
 interface EnforcementOptions {
@@ -44,17 +47,17 @@ interface EnforcementOptions {
 }
 
 /**
- * Does what follows from an agent's loss of rights. Tasks of an agent that was removed, or lacks the scope, are paused
- * with that reason. The runs of an agent that was disabled are canceled, where that was ordered.
+ * Enforces an agent's loss of rights. If an agent was removed or lacks the scope, its tasks are paused with that
+ * reason. If an agent was disabled with `runs=cancel`, its runs are canceled.
  *
- * Nothing depends on it for safety: schedulers and workers ask before each fire, start and call. It derives everything
- * from the state of the agents, so a leader that dies leaves nothing behind that the next one does not see.
+ * Safety does not depend on it, because schedulers and workers check before each fire, start and call. It derives
+ * everything from the state of the agents, so the next leader can continue after a crash.
  */
 export class OwnerEnforcement {
   readonly #options: EnforcementOptions;
-  /** Agents to look at; null stands for all. */
+  /** Agents to check; null stands for all. */
   readonly #due = new Set<string | null>([null]);
-  /** Agents whose runs are canceled, by the revision that ordered it. */
+  /** Agents whose runs have been canceled, with the revision that ordered it. */
   readonly #canceled = new Map<string, number | 'none'>();
   #wake: () => void = () => {};
 
@@ -86,7 +89,7 @@ export class OwnerEnforcement {
     }
   }
 
-  /** @returns whether the pause has passed; false: there is something to do before */
+  /** @returns whether the pause has passed; false if there was work to do earlier */
   async #rest(clock: Clock, pause: number, signal: AbortSignal): Promise<boolean> {
     const stop = new AbortController();
     const end = (): void => stop.abort();
@@ -104,7 +107,7 @@ export class OwnerEnforcement {
     }
   }
 
-  /** @returns agents that must be looked at again */
+  /** @returns agents that must be checked again */
   async #enforceAll(
     due: readonly (string | null)[],
     signal: AbortSignal,
@@ -123,7 +126,7 @@ export class OwnerEnforcement {
     return left;
   }
 
-  /** Ids of active tasks by their agent, also of agents with none. @param wanted null: all */
+  /** Ids of active tasks by agent, including agents without any. @param wanted agents; null: all */
   #tasksByOwner(wanted: ReadonlySet<string | null> | null): Map<string, string[]> {
     const owned = new Map<string, string[]>();
     for (const { taskId, state } of this.#options.index.all()) {
@@ -136,7 +139,7 @@ export class OwnerEnforcement {
     return owned;
   }
 
-  /** @returns whether all is stopped that must be */
+  /** @returns whether everything that must stop is stopped */
   async #enforce(agentId: string, tasks: readonly string[]): Promise<boolean> {
     const agent = await this.#options.agents.get(agentId);
     const { state } = agent;
@@ -159,12 +162,12 @@ export class OwnerEnforcement {
     const context = this.#context(taskId, reason);
     const { events } = await pauseForCauseCommand({ store, taskId, context, owner, cause });
     if (events.length === 0) return;
-    telemetry.log.warn('task paused, its agent may no longer have it', { task: taskId, reason });
+    telemetry.log.warn('task paused, its agent lost the right to it', { task: taskId, reason });
   }
 
   /**
-   * Cancels the unfinished runs that the view has. Workers cancel those that have not started.
-   * @returns false when there may be others: the view had not passed the disabling yet
+   * Cancels the unfinished runs in the view. Workers cancel those that have not started.
+   * @returns false if there may be others, because the view does not include the disabling yet
    */
   async #cancelRuns(
     agentId: string,
@@ -185,7 +188,7 @@ export class OwnerEnforcement {
     );
     await mapInBatches(runs, MAX_CONCURRENT, (id) => this.#cancel(id));
     if (disabled.position !== null && passed < disabled.position) {
-      // A view that lags for long is asked again at the next pass.
+      // If the view lags for long, the next pass reads it again.
       return this.#options.clock.now() - since > VIEW_TIMEOUT;
     }
     this.#canceled.set(agentId, disabled.revision);
@@ -197,7 +200,7 @@ export class OwnerEnforcement {
       const context = this.#context(runId, 'its agent was disabled');
       await cancelRunCommand(this.#options.store, runId, context);
     } catch (error) {
-      // It has ended meanwhile.
+      // It has ended in the meantime.
       if (!(error instanceof RefusalError) && !isConflict(error)) throw error;
     }
   }

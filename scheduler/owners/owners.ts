@@ -5,24 +5,24 @@ import type { AgentEvent } from '../../domain/events/catalogue.ts';
 import type { MissedOrder } from '../../domain/operators/operations.ts';
 import type { LiveStreams } from '../../projections/reading/live-streams.ts';
 
-/** A denial; null where there is none. At once if the agent is in memory. */
+/** A denial, or null. Returned without a promise if the agent is in memory. */
 type Denying = Denial | null | Promise<Denial | null>;
 
-/** What the agents that own tasks may do now. Rejects as the log does. */
+/** The present rights of the agents that own tasks. Rejects with errors of the log. */
 export interface Owners {
-  /** Why nothing new may begin for an agent: no fire, no run. */
+  /** Why nothing new may start for an agent: no fire, no run. */
   startDenial(agentId: string): Denying;
-  /** Why a run of an agent may do nothing more. */
+  /** Why a run of an agent may not continue. */
   stepDenial(agentId: string): Denying;
-  /** What the end of the agent's last disabling ordered for fires that were due before; as far as it is in memory. */
+  /** The policy for missed fires that the end of the agent's last disabling set, if the agent is in memory. */
   missedOf(agentId: string): MissedOrder | null;
-  /** Whether an agent is disabled or removed, so that its workers get no jobs; as far as it is in memory. */
+  /** Whether an agent is known to be disabled or removed, so its workers get no jobs. Checks only agents in memory. */
   isDisabled(agentId: string): boolean;
-  /** Calls the listener with each agent that changes; with null when any may have. */
+  /** Calls the listener with each agent that changes, or with null if any agent may have changed. */
   onChange(listener: (agentId: string | null) => void): void;
 }
 
-/** Every agent may do everything: for processes without agents. */
+/** Lets every agent do everything, for processes without agents. */
 export const anyOwner: Owners = {
   startDenial: () => null,
   stepDenial: () => null,
@@ -31,7 +31,7 @@ export const anyOwner: Owners = {
   onChange: () => {},
 };
 
-/** The owners as the log has them, live. */
+/** The owners according to the log, kept current. */
 export class LiveOwners implements Owners {
   readonly #agents: LiveStreams<AgentState, AgentEvent>;
 
@@ -59,11 +59,11 @@ export class LiveOwners implements Owners {
     return agent.status === 'removed' || (agent.status === 'registered' && agent.disabled !== null);
   }
 
-  /** Whether nothing may begin for an agent, as far as it is in memory; else it is loaded, for the next time. */
+  /** Whether nothing may start for an agent, if it is in memory. Otherwise it is loaded for the next call. */
   isStopped(agentId: string): boolean {
     const denying = this.startDenial(agentId);
     if (!(denying instanceof Promise)) return denying !== null;
-    // Whoever needs the answer asks again when the run starts.
+    // A failure does not matter here, because the check is repeated when the run starts.
     denying.catch(() => {});
     return false;
   }
@@ -73,7 +73,7 @@ export class LiveOwners implements Owners {
   }
 
   #ask(agentId: string, rule: typeof startDenial): Denying {
-    const loaded = this.#agents.get(agentId);
+    const loaded = this.#agents.getOrMissing(agentId);
     return loaded instanceof Promise
       ? loaded.then(({ state }) => rule(agentId, state))
       : rule(agentId, loaded.state);

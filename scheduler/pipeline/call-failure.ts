@@ -9,7 +9,10 @@ export interface Failure {
   readonly retryAfterMs?: number;
 }
 
-/** Pipeline faults are permanent; unknown errors may pass. Never throws, whatever the error is. */
+/**
+ * Classifies an error. Errors of the pipeline are permanent; unknown errors may be temporary. Never throws, for any
+ * error.
+ */
 export function failureOf(error: unknown): Failure {
   const message = messageOf(error);
   try {
@@ -17,7 +20,7 @@ export function failureOf(error: unknown): Failure {
     if (error instanceof ToolError) return { message, ...retryingOf(error) };
     if (error instanceof SecretError) return { message, retryable: error.retryable };
   } catch {
-    // Reading the error throws: nothing is known about retrying.
+    // Reading the error throws, so it is unknown whether a retry would help.
   }
   return { message, retryable: true };
 }

@@ -7,41 +7,42 @@ import {
 import { CostlyExpressionError } from '../../domain/pipeline/costly-expression-error.ts';
 import { evaluateQuickly } from '../../domain/pipeline/jmespath.ts';
 
-/** Evaluates expressions where they delay nothing else. */
+/** Evaluates expressions in another thread, where they delay no other work. */
 export interface ExpressionEvaluator {
   /**
    * Evaluates expressions within one common limit, up to the first that fails.
-   * @returns what each gave, by its text
+   * @returns the result of each, by its text
    */
   evaluate(order: EvaluationOrder): Promise<ReadonlyMap<string, Evaluated>>;
 }
 
-/** Expressions, and what they are applied to. */
+/** The input of expressions. */
 export interface EvaluationOrder {
-  /** The execution of a run: its orders are carried out one after another, and take turns with those of others. */
+  /** The execution of a run. Its orders are carried out one after another, and take turns with those of other runs. */
   readonly owner: string;
   readonly texts: readonly string[];
   readonly subject:
     | {
         readonly kind: 'scope';
         readonly scope: Omit<Scope, 'secrets'>;
-        /** Changes whenever `steps` does. The rest of the run (`params`, `event`) never does. */
+        /** Changes whenever `steps` changes. The rest of the run (`params`, `event`) never changes. */
         readonly stepsVersion: number;
       }
     | { readonly kind: 'value'; readonly value: unknown };
 }
 
-/** Templates and conditions that took too long before. Trying them again would only delay. */
+/** Templates and conditions that took too long before. Another quick try would only waste time. */
 const costly = new WeakSet<object>();
 
 /**
- * Does synchronous work that evaluates expressions: at once if that takes about a millisecond, otherwise elsewhere.
+ * Does synchronous work that evaluates expressions: at once if that takes about a millisecond, otherwise in another
+ * thread.
  *
  * Expressions that read secrets stay here, because secrets do not leave the process's main thread.
  *
  * @param of the template or expression
- * @param work renders or evaluates it; it must have no other effects, as it may be given up and repeated
- * @param subject what the expressions are applied to
+ * @param work renders or evaluates it; it must have no other effects, because it may be stopped and repeated
+ * @param subject the input of the expressions
  */
 export function evaluateAnywhere<T>(
   evaluator: ExpressionEvaluator | undefined,

@@ -23,7 +23,7 @@ export interface Execution {
   readonly actAs: string;
   /** Variables of expressions. */
   readonly context: {
-    /** The task's defaults, with what the run replaces. */
+    /** The task's defaults, overridden by the run's params. */
     readonly params: JsonObject;
     readonly task: JsonObject;
     readonly run: JsonObject;
@@ -38,12 +38,12 @@ export interface Execution {
   readonly priority: number;
 }
 
-/** What an execution records of its steps. */
+/** The records of an execution about its steps. */
 export type StepRecord = EventOf<
   'RunStepCompleted' | 'RunStepSuspended' | 'RunStepResumed' | 'RunStepProgressed'
 >;
 
-/** Sets who is called when a wait ends while an execution goes on. */
+/** Sets the listener that is called when a wait ends during an execution. */
 export type ResumptionSource = (listener: (resumed: EventOf<'RunStepResumed'>) => void) => void;
 
 /** Stops the running step. */
@@ -56,7 +56,7 @@ export interface StopSignal {
 
 /** The secrets of one run. */
 export interface RunSecrets {
-  /** Values to mask from the beginning: an earlier worker may have used them. */
+  /** Values to mask from the start, because an earlier worker may have used them. */
   readonly masked: Iterable<string>;
   /**
    * Opens a secret for a step.
@@ -65,28 +65,28 @@ export interface RunSecrets {
   open(name: string, step: string): Promise<Secret>;
 }
 
-/** What an execution uses. */
+/** The dependencies of an execution. */
 export interface Environment {
   readonly tools: Pick<NamespaceTools, 'find'>;
   readonly clock: Clock;
   readonly stop: StopSignal;
   readonly secrets: RunSecrets;
   /**
-   * Makes records durable, in this order. Called one at a time, and before the next step with an outside effect.
-   * When it rejects, the execution stops and rejects with the same error.
+   * Makes records durable, in this order. There is one call at a time, and one before the next step with an outside
+   * effect. When it rejects, the execution stops and rejects with the same error.
    */
   readonly record: (records: readonly StepRecord[]) => Promise<void>;
-  /** Why the run may call no tool now; null where it may. Default: it always may. */
+  /** Why the run may call no tool now; null if it may. Default: it always may. */
   readonly denial?: (() => Denial | null | Promise<Denial | null>) | undefined;
-  /** Passes on waits that end while the execution goes on. Default: none do. */
+  /** Reports waits that end during the execution. Default: none do. */
   readonly onResumed?: ResumptionSource | undefined;
-  /** Where results go that are too large for the log. Default: nowhere, they are cut. */
+  /** Stores results that are too large for the log. Default: they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
   /** The address of a callback. Default: its path. */
   readonly callbackUrl?: ((token: string) => string) | undefined;
-  /** Evaluates what would delay others. Default: it is evaluated at once. */
+  /** Evaluates costly expressions. Default: they are evaluated in this thread. */
   readonly evaluator?: ExpressionEvaluator | undefined;
-  /** Of the attempt, if it is traced. */
+  /** The span of the attempt, if it is traced. */
   readonly span?: Span | undefined;
   /** Receives the durations of asynchronous tool calls. */
   readonly telemetry?: Pick<Telemetry, 'observe'>;
@@ -94,9 +94,9 @@ export interface Environment {
   readonly random?: () => number;
 }
 
-/** What is not recorded yet, in order. It fits into one append. */
+/** The pending records, in order. They fit into one append. */
 export interface Rest {
-  /** Records to append before the attempt's last event. Mostly none. */
+  /** Records to append before the attempt's last event. Usually none. */
   readonly before?: readonly StepRecord[] | undefined;
   /** Step ends for the attempt's last event. */
   readonly steps: readonly StepEnd[];
@@ -123,6 +123,6 @@ export type ExecutionResult = Rest &
         readonly kind: 'aborted';
         readonly output: JsonObject;
       }
-    /** All that is left to do waits. */
+    /** All remaining steps are waiting. */
     | { readonly kind: 'suspended' }
   );

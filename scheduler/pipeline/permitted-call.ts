@@ -2,9 +2,9 @@ import { notPermitted, type Denial } from '../../domain/agents/permissions.ts';
 import type { Environment } from './execution.ts';
 
 /**
- * Does something for a run unless its agent may not have it done. Asked each time, as the agent may have lost its rights,
- * or been disabled, since the run started.
- * @param refuse makes the outcome of a denial
+ * Does something for a run if its agent permits it. Checked each time, because the agent may have lost its rights or
+ * been disabled since the run started.
+ * @param refuse returns the outcome for a denial
  */
 export function unlessDenied<T>(
   { denial: ask }: Pick<Environment, 'denial'>,

@@ -5,7 +5,7 @@ import type { Template } from '../../domain/pipeline/template.ts';
 import { argumentsHash } from '../../domain/runs/arguments-hash.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 
-/** Constants do not read it. */
+/** Created lazily, because constants do not read it. */
 const unusedScope = {} as Scope;
 
 /** Renders the arguments of a step's tool. @throws (or rejects with) PipelineError */
@@ -21,7 +21,7 @@ export function renderArguments(
 
 const constantHashes = new WeakMap<Template, string>();
 
-/** The hash of rendered arguments. @param masked the same value where there is nothing to mask */
+/** The hash of rendered arguments. @param masked the same value if there is nothing to mask */
 export function hashOf(template: Template, args: JsonValue, masked: JsonValue): string {
   if (!template.constant || masked !== args) return argumentsHash(masked);
   let known = constantHashes.get(template);

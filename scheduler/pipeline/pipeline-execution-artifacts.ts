@@ -2,19 +2,18 @@ import { isArtifactOutage, keptResult } from '../../domain/artifacts/keep-result
 import type { Measured } from '../../domain/pipeline/json-size.ts';
 import type { Environment, Execution } from './execution.ts';
 
-/** How often a result is written while the store of artifacts is unavailable. */
+/** How often a write is attempted while the artifact store is unavailable. */
 const MAX_TRIES = 6;
 
 /** The pause after a failed try: doubled each time. Milliseconds. */
 const FIRST_PAUSE = 500;
 
 /**
- * Writes a large result to the store of artifacts. While that is unavailable, it is tried again for some seconds, as the
- * tool would otherwise have to be called again.
- *
- * @param limit bytes up to which the result stays as it is
+ * Writes a large result to the artifact store. While the store is unavailable, it retries for a few seconds, because
+ * the tool would otherwise have to be called again.
+ * @param limit the size in bytes up to which the result stays unchanged
  * @param signal ends the pauses between tries
- * @throws ArtifactError; RefusalError `STATE_CONFLICT` where the quota of the namespace is used up
+ * @throws ArtifactError; RefusalError `STATE_CONFLICT` if the quota of the namespace is used up
  */
 export async function keepLargeResult(
   { runId: id, namespace }: Execution,

@@ -24,12 +24,12 @@ import { openSecrets } from './step-secrets.ts';
 type TryOutcome =
   | { readonly kind: 'result'; readonly result: unknown }
   | ({ readonly kind: 'failure' } & Failure)
-  /** It was told to stop, and stopped or was abandoned. */
+  /** The tool was asked to stop, and stopped or was abandoned. */
   | { readonly kind: 'aborted' }
   /** The step waits. */
   | { readonly kind: 'suspended'; readonly waitsFor: WaitsFor; readonly until: Instant };
 
-/** How a call of a tool ended, with the lines of its log that are not recorded. */
+/** How a call of a tool ended, with its log lines that are not recorded yet. */
 export type CallOutcome = TryOutcome & { readonly log: readonly LogLine[] };
 
 /** The tries of a step whose last one failed while the step waited. */
@@ -45,13 +45,13 @@ const STOP_TIMEOUT_MS = 10_000;
 const FIRST_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 10_000;
 
-/** A step does not wait longer than this for a tool; the retry of the run does. */
+/** The longest wait that a tool can request within a step. Longer waits are left to a retry of the run. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
- * Renders and checks a step's arguments, then calls its tool, with the retries of the step. Answers at once for a
+ * Renders and checks a step's arguments, then calls its tool, with the retries of the step. Returns at once for a
  * synchronous tool. Before any other tool is called, all earlier steps are made durable. A step of an external tool
- * waits for a worker's result. Its secrets are opened first.
+ * waits for a worker's result. The step's secrets are opened first.
  */
 export function callTool(
   progress: Progress,
@@ -103,7 +103,7 @@ interface Calling {
   readonly signal: () => AbortSignal;
   readonly span: Span | undefined;
   readonly earlier: EarlierTries | undefined;
-  /** Those in the arguments. */
+  /** The secrets in the arguments. */
   readonly secrets: readonly Secret[];
 }
 
@@ -127,7 +127,7 @@ function callWith(
   }
   const isRecorded = tool.isExternal === true || tool.recordsArguments === true;
   if (isRecorded && !isDeepStrictEqual(masked, args)) {
-    return permanentFailure(`arguments for ${step.uses} hold a secret, and ${recordedAs(tool)}`);
+    return permanentFailure(`arguments for ${step.uses} contain a secret, and ${recordedAs(tool)}`);
   }
   const offer = (): CallOutcome => jobOf(progress, step, args, earlier);
   if (tool.isExternal === true) return unlessDenied(progress.environment, offer, permanentFailure);
@@ -137,11 +137,11 @@ function callWith(
   return isAtOnce ? call.runOnce() : call.runWithRetries(0);
 }
 
-/** Why arguments must not hold a secret, and what to do. */
+/** Why arguments must not contain a secret, and the remedy. */
 function recordedAs({ isExternal }: Tool): string {
   return isExternal === true
     ? 'a job records them: let the worker read the secret itself'
-    : 'a wait records them: use a value that is no secret';
+    : 'a wait records them: use a value that is not a secret';
 }
 
 /** The job for a worker. */
@@ -168,7 +168,7 @@ function jobOf(
   return { kind: 'suspended', waitsFor, until, log: [] };
 }
 
-/** Milliseconds before the next try. @param tried how many tries there were */
+/** Milliseconds before the next try. @param tried the number of tries so far */
 function pauseAfter(tried: number, { retryAfterMs }: Failure, random: () => number): number {
   const longest = Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), MAX_PAUSE_MS);
   return Math.max(retryAfterMs ?? 0, (0.5 + 0.5 * random()) * longest);
@@ -183,7 +183,7 @@ interface CallOptions {
   readonly args: JsonValue;
   readonly signal: () => AbortSignal;
   readonly span: Span | undefined;
-  /** Those in the arguments. */
+  /** The secrets in the arguments. */
   readonly secrets: readonly Secret[];
 }
 
@@ -223,7 +223,7 @@ class Call {
     return this.#ended(resulting(result));
   }
 
-  /** The outcome with the lines that are not recorded. */
+  /** The outcome with the log lines that are not recorded yet. */
   #ended(outcome: TryOutcome): CallOutcome {
     return { ...outcome, log: this.#log.close() };
   }
@@ -258,7 +258,7 @@ class Call {
     }
   }
 
-  /** Waits before the next try. @returns false when the signal ended the wait */
+  /** Waits before the next try. @returns false if the signal ended the wait */
   async #pause(tried: number, failure: Failure): Promise<boolean> {
     const { clock, random = Math.random } = this.#options.progress.environment;
     try {
@@ -308,7 +308,7 @@ class Call {
     });
   }
 
-  /** Runs the tool. What it throws synchronously becomes a rejection. */
+  /** Runs the tool. An error that it throws synchronously becomes a rejection. */
   async #runAsync(signal: AbortSignal): Promise<unknown> {
     return this.#run(() => signal);
   }
@@ -331,7 +331,10 @@ class Call {
   }
 }
 
-/** What a tool receives. A class, as a literal with a getter is slow. The signal is created only if the tool reads it. */
+/**
+ * The context that a tool receives. It is a class, because a literal with a getter is slow. The signal is created only
+ * if the tool reads it.
+ */
 class ToolContext implements ToolCall {
   readonly idempotencyKey: string;
   readonly clock: ToolCall['clock'];

@@ -3,10 +3,12 @@ import type { Failure } from './call-failure.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 import { aborted, done, suspended, type StepOutcome } from './step-outcome.ts';
 
-/** A step, an item or a group that runs beside others. May be run again once a wait of it has ended. */
+/**
+ * A step, an item or a group that runs concurrently with others. It may be run again once one of its waits has ended.
+ */
 export interface Unit {
   readonly name: string;
-  /** Names of the units that come before it. */
+  /** Names of the units that must end before it starts. */
   readonly needs: readonly string[];
   /** Whether a step, or an item, is part of it. */
   owns(step: string): boolean;
@@ -18,7 +20,7 @@ export interface ConcurrentOptions {
   readonly maxParallel?: number;
   /** Stops all units. */
   readonly signal: AbortSignal;
-  /** Fails them after some time. */
+  /** Fails all units after this time. */
   readonly timeout?: {
     readonly ms: number;
     /** The step that fails. */
@@ -28,9 +30,9 @@ export interface ConcurrentOptions {
 }
 
 /**
- * Runs units beside each other, each once all that it needs are done. The first failure stops the others.
- *
- * @returns once nothing runs: suspended if some units wait, and so does what needs them
+ * Runs units concurrently, each once all units that it needs are done. The first failure stops the others.
+ * @returns once nothing runs. The outcome is suspended if some units wait, which also keeps units that need them
+ *   waiting
  */
 export async function runConcurrently(
   progress: Progress,
@@ -63,10 +65,10 @@ class ConcurrentRun {
   constructor(progress: Progress, units: readonly Unit[], options: ConcurrentOptions) {
     this.#progress = progress;
     this.#options = options;
-    // Each running step listens; this is not a leak.
+    // Each running step adds a listener; this is not a leak.
     setMaxListeners(0, this.#controller.signal);
     for (const unit of units) (unit.needs.length === 0 ? this.#ready : this.#blocked).push(unit);
-    // Taken from the end.
+    // Units are taken from the end.
     this.#ready.reverse();
   }
 
@@ -93,7 +95,7 @@ class ConcurrentRun {
     return this.#suspended.size > 0 ? suspended : done;
   }
 
-  /** The wait of a step has ended. */
+  /** Notes that the wait of a step has ended. */
   resumed(step: string): void {
     for (const unit of this.#suspended) {
       if (!unit.owns(step)) continue;
@@ -104,7 +106,7 @@ class ConcurrentRun {
     }
   }
 
-  /** Starts what is ready, and settles when nothing runs. Never rejects. */
+  /** Starts the units that are ready, and settles when none runs. Never rejects. */
   async #startReady(): Promise<void> {
     if (this.#isStarting) return;
     this.#isStarting = true;
@@ -130,7 +132,7 @@ class ConcurrentRun {
     try {
       if (!this.#controller.signal.aborted) {
         this.#note(unit, await unit.run(this.#controller.signal));
-        // The others may run for long.
+        // The other units may run for long.
         if (this.#running > 1 || this.#ready.length > 0) await this.#progress.flush();
       }
     } catch (error) {
@@ -159,7 +161,7 @@ class ConcurrentRun {
     this.#controller.abort(new Error(`${step} failed`));
   }
 
-  /** A failed append ends the execution once all units have stopped. */
+  /** After a failed append, the execution ends once all units have stopped. */
   #broke(error: unknown): void {
     this.#broken ??= { error };
     this.#controller.abort(error);

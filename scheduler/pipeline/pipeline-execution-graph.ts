@@ -5,7 +5,7 @@ import type { Progress } from './pipeline-execution-progress.ts';
 import { runCall } from './pipeline-execution-step.ts';
 import type { StepOutcome } from './step-outcome.ts';
 
-/** Runs the steps of a pipeline with `needs`: each as soon as those that it needs are done. */
+/** Runs the steps of a pipeline with `needs`, each as soon as the steps that it needs are done. */
 export function runGraph(
   progress: Progress,
   steps: readonly CompiledStep[],

@@ -8,8 +8,8 @@ import { done, type StepOutcome } from './step-outcome.ts';
 
 /**
  * Runs steps in parallel and waits for all of them. The first failure (without `on_error: continue`) stops the others.
- * Successful steps are recorded at once, and a retry does not repeat them. The timeout does not count while all steps
- * left are suspended.
+ * Successful steps are recorded at once, and a retry does not repeat them. The timeout does not run while all remaining
+ * steps are suspended.
  */
 export async function runGroup(
   progress: Progress,

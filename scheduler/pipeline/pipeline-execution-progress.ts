@@ -25,7 +25,7 @@ const MAX_BATCH_BYTES = 300 * 1024;
 /** How long a run may occupy the event loop before it pauses. */
 const PAUSE_AFTER_MS = 5;
 
-/** Executions of this process so far. */
+/** The number of executions of this process so far. */
 let executions = 0;
 
 /** The progress of a run: its steps' ends, which of them are recorded, and the results that later steps see. */
@@ -44,18 +44,18 @@ export class Progress {
   readonly #key: string;
   /** Items of started steps, in this attempt or an earlier one. */
   #items = 0;
-  /** Steps whose items are counted. */
+  /** Steps whose items have been counted. */
   readonly #counted = new Set<string>();
   readonly #room: RunRoom;
-  /** Not yet recorded, with estimated sizes. */
+  /** Records that are not written yet, with estimated sizes. */
   #pending: { readonly record: StepRecord; readonly bytes: number }[] = [];
-  /** Of the arguments of unfinished steps. */
+  /** The hashes of the arguments of unfinished steps. */
   readonly #argumentsHashes = new Map<string, string>();
-  /** Of the lines that were recorded while their step went on. */
+  /** The sizes of log lines that were recorded while their step was still running. */
   readonly #loggedBytes = new Map<string, number>();
   /** The last append of step ends; null before the first. */
   #recording: Promise<void> | null = null;
-  #pausedAt = performance.now();
+  #pausedAt: number;
 
   constructor(execution: Execution, environment: Environment) {
     const { pipeline } = execution;
@@ -63,6 +63,7 @@ export class Progress {
     executions += 1;
     this.#key = `${execution.runId}/${executions}`;
     this.environment = environment;
+    this.#pausedAt = environment.clock.steady();
     this.secrets = new Secrets(environment.secrets.masked);
     this.#room = new RunRoom(this.secrets);
     this.#ids = callsById(execution);
@@ -84,7 +85,7 @@ export class Progress {
    * @throws PipelineError when the run would exceed MAX_FOR_EACH_ITEMS_PER_RUN
    */
   takeItems(step: string, count: number): void {
-    // The step has waited meanwhile, and goes on.
+    // The step has waited in the meantime, and continues.
     if (this.#counted.has(step)) return;
     this.#counted.add(step);
     let more = 0;
@@ -101,8 +102,8 @@ export class Progress {
   }
 
   /**
-   * Records lines of a step that goes on.
-   * @returns false if the run has no room for them: the end of the step says so
+   * Records lines of a running step.
+   * @returns false if the run has no room for them, which the end of the step then says
    */
   logged(step: string, lines: readonly LogLine[]): boolean {
     const used = this.#loggedBytes.get(step) ?? 0;
@@ -116,7 +117,7 @@ export class Progress {
     return true;
   }
 
-  /** A step waits. Its lines so far can be read at once. */
+  /** Notes that a step waits. Its log lines so far can be read at once. */
   suspend({ log, ...suspending }: Suspending & { readonly log: readonly LogLine[] }): void {
     const { step } = suspending;
     if (log.length > 0) this.logged(step, log);
@@ -134,14 +135,15 @@ export class Progress {
     return steps.some((step) => this.#finished.has(step) || this.waits.has(step));
   }
 
-  /** Notes what a step calls its tool with, for the record of its end. */
+  /** Notes the arguments with which a step calls its tool, for the record of its end. */
   calledWith(step: string, argumentsHash: string): void {
     this.#argumentsHashes.set(step, argumentsHash);
   }
 
   /**
    * The scope of a step's expressions.
-   * @param startedAt of the step: the `now` of all its expressions, so that its end proves what they saw
+   * @param startedAt the start of the step, which is the `now` of all its expressions, so that its end also records the
+   *   time that they saw
    */
   scope(
     startedAt: Instant,
@@ -166,7 +168,7 @@ export class Progress {
   }
 
   /**
-   * Renders a template or evaluates an expression for a step: at once, or elsewhere if it takes long.
+   * Renders a template or evaluates an expression for a step: at once, or in another thread if it takes long.
    * @throws (or rejects with) PipelineError
    */
   evaluate<T>(of: Template | Expression, scope: Scope, work: () => T): T | Promise<T> {
@@ -176,7 +178,7 @@ export class Progress {
     });
   }
 
-  /** Evaluates an expression of a tool on a value, as {@link evaluate}. */
+  /** Evaluates an expression of a tool on a value, like {@link evaluate}. */
   evaluateOn<T>(expression: Expression, value: unknown, work: () => T): T | Promise<T> {
     const { evaluator } = this.environment;
     return evaluateAnywhere(evaluator, this.#key, expression, work, () => {
@@ -190,9 +192,9 @@ export class Progress {
   }
 
   /**
-   * As {@link ended}. A result that is too large for the log becomes an artifact, and later steps see the reference to it.
-   *
-   * @returns undefined where the step has ended
+   * Like {@link ended}, but a result that is too large for the log becomes an artifact, and later steps see a reference
+   * to it.
+   * @returns undefined if the step has ended
    * @throws Error for a result that is not JSON; ArtifactError, and then the step has not ended
    */
   endedWith(ending: Ending, signal: () => AbortSignal): Promise<void> | undefined {
@@ -232,7 +234,7 @@ export class Progress {
     this.#show(end);
   }
 
-  /** The masked error of an ended step; empty where it has none. */
+  /** The masked error of an ended step; empty if it has none. */
   errorOf(step: string): string {
     return this.#finished.get(step)?.error ?? '';
   }
@@ -262,9 +264,9 @@ export class Progress {
   }
 
   /**
-   * Passes on what is not recorded, for the append of the attempt's last event. Records it first if it is too large.
-   *
-   * @returns the result of `make`, at once where nothing has to be awaited
+   * Passes on the pending records, for the append of the attempt's last event. If they are too large, they are recorded
+   * first.
+   * @returns the result of `make`, at once if nothing has to be awaited
    */
   withRest<T>(make: (rest: Rest) => T): T | Promise<T> {
     let bytes = this.execution.pipeline.layoutBytes;
@@ -282,14 +284,14 @@ export class Progress {
 
   /** Yields the event loop if this run has had it for too long. @returns undefined if not */
   pauseIfDue(): Promise<void> | undefined {
-    if (performance.now() - this.#pausedAt < PAUSE_AFTER_MS) return undefined;
+    if (this.environment.clock.steady() - this.#pausedAt < PAUSE_AFTER_MS) return undefined;
     return this.#pause();
   }
 
   async #pause(): Promise<void> {
     await this.flush();
     await new Promise<void>((resolve) => setImmediate(resolve));
-    this.#pausedAt = performance.now();
+    this.#pausedAt = this.environment.clock.steady();
   }
 
   #keep(record: StepRecord, bytes: number): void {

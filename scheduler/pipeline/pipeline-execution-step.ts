@@ -23,7 +23,7 @@ import { traceStep } from '../tracing.ts';
 
 /**
  * Evaluates a step's condition, and records the step if it is skipped or its condition fails. If the condition is met,
- * goes on with the step.
+ * continues with the step.
  */
 export function decide(
   progress: Progress,
@@ -140,7 +140,7 @@ async function keptOrFailed(
   }
 }
 
-/** Why a step fails whose tool has succeeded. */
+/** Why a step fails although its tool has succeeded. */
 function unkeptResult(error: unknown): Failure {
   const why = error instanceof Error ? error.message : 'unknown';
   if (error instanceof RefusalError) {
@@ -162,9 +162,9 @@ function waitOptions(
 }
 
 /**
- * Issues the token of a callback. Its hash is recorded before the tool is called: the callback may come before the tool
- * returns. A call that is repeated after a crash gets a further token, as only hashes of earlier ones are known; all of
- * them are valid.
+ * Issues the token of a callback. Its hash is recorded before the tool is called, because the callback may arrive
+ * before the tool returns. If the call is repeated after a crash, it gets another token, as only the hashes of earlier
+ * ones are known. All of them are valid.
  */
 function issueCallback(
   { progress, step, name, startedAt }: StepCall,
@@ -190,7 +190,7 @@ function issueCallback(
   return { url: callbackUrl(token), token };
 }
 
-/** The tool has returned: the step waits for its callback, unless that has come already. */
+/** Called when the tool has returned. The step waits for its callback, unless that has already arrived. */
 function awaitCallback(
   calling: StepCall,
   log: readonly LogLine[],
@@ -207,7 +207,7 @@ function awaitCallback(
   return suspended;
 }
 
-/** Continues a suspended step: it still waits, ends as its wait has ended, or is tried again. */
+/** Continues a suspended step. It still waits, ends with the outcome of its wait, or is retried. */
 function continueWait(calling: StepCall, wait: Wait): StepOutcome | Promise<StepOutcome> {
   if (wait.resumed !== null) return afterWait(calling, wait, wait.resumed);
   // A worker died during the tool's call.
@@ -222,7 +222,7 @@ function afterWait(
 ): StepOutcome | Promise<StepOutcome> {
   const { progress, step, name, startedAt } = calling;
   const log = [...(wait.log ?? []), ...(resumed.log ?? [])] as readonly LogLine[];
-  // A rejected approval has a result, which a step that continues on errors passes on.
+  // A rejected approval has a result. If the step continues on errors, that is the step's result.
   const isResult = resumed.result !== undefined && step.onError === 'continue';
   if (resumed.error === undefined || isResult) {
     return noteResult(calling, resumed.result ?? null, log);
@@ -282,14 +282,14 @@ export function runCall(
   return decide(progress, step, step.id, startedAt, scope, run);
 }
 
-/** When a step starts, or has started to wait. */
+/** The start of a step, or of its earlier execution that is waiting. */
 function startOf({ environment }: Progress, wait: Wait | undefined): Instant {
   return wait === undefined ? environment.clock.now() : fromIso(wait.since);
 }
 
 /**
- * Runs a step for each item of its array, in order. Each item is a step of its own, `<id>[<index>]`; finished ones are
- * skipped. The whole step then ends with `[]` if there was no item, else with null: the items hold the results.
+ * Runs a step for each item of its array, in order. Each item is a separate step, `<id>[<index>]`. Finished items are
+ * skipped. The whole step then ends with `[]` if there was no item, otherwise with null.
  */
 async function runItems(
   progress: Progress,
@@ -335,10 +335,10 @@ function unitsOf(
   });
 }
 
-/** Whether items of an earlier activation exist: the condition was met then. */
+/** Whether items of an earlier execution exist, in which the condition was met. */
 function hasBegunItems(progress: Progress, { id, each, maxParallel }: CompiledCall): boolean {
   if (each === null) return false;
-  // Items start in their order.
+  // Items start in order.
   const first = Array.from({ length: maxParallel }, (_, index) => itemName(id, index));
   return progress.hasBegun(first);
 }

@@ -5,7 +5,7 @@ import { namespaceField } from '../../domain/namespaces/namespace.ts';
 import { isOpen, stopWaits, type Wait } from '../../domain/runs/run-waits.ts';
 import type { Environment, Execution } from './execution.ts';
 
-/** A step that begins to wait. */
+/** A step that starts to wait. */
 export interface Suspending extends Pick<Wait, 'waits_for' | 'tries' | 'release_key'> {
   readonly step: string;
   readonly startedAt: Instant;
@@ -35,7 +35,7 @@ export class StepWaits {
   }
 
   /**
-   * A step waits. It replaces the step's earlier wait, and keeps its id if that is still open.
+   * Notes that a step waits. The wait replaces the step's earlier one, and keeps its id if that is still open.
    * @param arguments_hash undefined while its arguments are not evaluated
    */
   suspend(suspending: Suspending, arguments_hash: string | undefined): EventOf<'RunStepSuspended'> {
@@ -65,12 +65,12 @@ export class StepWaits {
     return stopped;
   }
 
-  /** A step has ended. */
+  /** Notes that a step has ended. */
   ended(step: string): void {
     if (this.#waits.size > 0) this.#waits.delete(step);
   }
 
-  /** Calls back when a wait ends while other steps run. @returns ends that */
+  /** Calls back when a wait ends while other steps run. @returns a function that ends that */
   listen(onResumed: (step: string) => void): () => void {
     this.#listeners.add(onResumed);
     return () => this.#listeners.delete(onResumed);

@@ -48,9 +48,9 @@ async function continueGraph(progress: Progress): Promise<ExecutionResult> {
 }
 
 /**
- * Continues from a step, waiting for what takes time.
+ * Continues from a step, and awaits asynchronous work.
  *
- * @param first resolves to that step's outcome, or to null where it has not started
+ * @param first resolves to that step's outcome, or to null if it has not started
  */
 async function continueAsync(
   progress: Progress,

@@ -15,14 +15,14 @@ import {
 import type { Secrets } from '../../domain/pipeline/secrets.ts';
 import { boundedLog, omittedLog, type BoundedLog, type LogLine } from './step-log.ts';
 
-/** Limit of a step's error, in characters; and once a run has used up MAX_RUN_BYTES. */
+/** The limits of a step's error in characters: normally, and once a run has used up MAX_RUN_BYTES. */
 const MAX_ERROR_LENGTH = 4000;
 const MAX_ERROR_LENGTH_IN_FULL_RUN = 250;
 
 /** Smaller values are always kept, and their size is estimated, not measured. */
 const SMALL_BYTES = 1024;
 
-/** Most bytes of a run's artifacts: otherwise a `for_each` of 10,000 items could fill a disk. */
+/** The most bytes of a run's artifacts. Without a limit, a `for_each` of 10,000 items could fill a disk. */
 const MAX_ARTIFACT_BYTES = 1024 ** 3;
 
 /** How a step ended, before masking and cutting. */
@@ -44,10 +44,10 @@ export interface Kept {
   readonly log: BoundedLog;
 }
 
-/** Bounds what a run records of its steps: each value by itself, and all of them together. */
+/** Limits the records of a run about its steps: each value, and all values together. */
 export class RunRoom {
   readonly #secrets: Secrets;
-  /** Of all ended steps. */
+  /** The bytes of all ended steps. */
   #bytes = 0;
   #artifactBytes = 0;
 
@@ -66,7 +66,7 @@ export class RunRoom {
     if (isArtifact(result)) this.#artifactBytes += result.size_bytes;
   }
 
-  /** @returns whether there was room for lines of a log */
+  /** @returns whether there was room for the lines of a log */
   takeLog(bytes: number): boolean {
     if (this.#bytes + bytes > MAX_RUN_BYTES) return false;
     this.#bytes += bytes;
@@ -74,8 +74,8 @@ export class RunRoom {
   }
 
   /**
-   * What a step ends with, masked. Its result may be of any size.
-   * @param logged bytes of the lines that were recorded while it went on
+   * The end of a step, masked. Its result may have any size.
+   * @param logged bytes of the log lines that were recorded while it ran
    * @throws Error for a result that is not JSON
    */
   measure({ result, error: told, log: lines = [] }: Ending, logged: number | undefined): Kept {
@@ -86,7 +86,7 @@ export class RunRoom {
 
   /**
    * The size up to which the result stays in the log, if a larger one may become an artifact.
-   * @returns null where it stays in the log, cut if need be
+   * @returns null if it stays in the log, cut if necessary
    */
   limitOfLarge(kept: Kept): number | null {
     const limit = this.#hasRoom(kept) ? MAX_RESULT_BYTES : SMALL_BYTES;
@@ -95,7 +95,7 @@ export class RunRoom {
     return limit;
   }
 
-  /** Counts it. @returns what is recorded: the result is cut as far as it must be */
+  /** Counts the end of a step. @returns the record of the end; its result is cut if necessary */
   take(kept: Kept): Kept {
     const isLarge = kept.result.bytes > MAX_RESULT_BYTES;
     const result = isLarge ? truncateTo(MAX_RESULT_BYTES, kept.result) : kept.result;
@@ -126,11 +126,13 @@ export class RunRoom {
   }
 }
 
-/** Bytes of JSON, at most. */
+/** An upper bound of the size in bytes of JSON. */
 export const sizeOf = ({ result, log, error }: Kept): number =>
   result.bytes + log.bytes + (error?.length ?? 0) * 3;
 
-/** Estimates are far too high for long strings, which would then be recorded one by one. */
+/**
+ * Long strings are measured, because their estimates are far too high. With those, they would be recorded one by one.
+ */
 function exactly(measured: Measured): Measured {
   if (measured.bytes <= SMALL_BYTES) return measured;
   return { value: measured.value, bytes: jsonBytes(measured.value) };

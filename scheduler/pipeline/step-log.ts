@@ -13,7 +13,10 @@ import type { Environment } from './execution.ts';
 
 export type LogLine = StepEnd['log'][number];
 
-/** Limits of a step's log: lines, characters of a message, bytes of a line's data, and of the whole log as JSON. */
+/**
+ * Limits of a step's log: its lines, the characters of a message, the bytes of a line's data, and of the whole log as
+ * JSON.
+ */
 const MAX_LINES = 50;
 const MAX_MESSAGE_LENGTH = 1000;
 const MAX_DATA_BYTES = 2000;
@@ -27,14 +30,14 @@ export interface StepLogOptions {
   readonly step: string;
   readonly clock: Environment['clock'];
   readonly secrets: Secrets;
-  /** Records lines while the step goes on. @returns false if the run has no room for them */
+  /** Records lines while the step runs. @returns false if the run has no room for them */
   readonly record: (lines: readonly LogLine[]) => boolean;
 }
 
-/** What one step logs. Its end records the lines that are not recorded before. */
+/** The log of one step. The end of the step records the lines that are not recorded yet. */
 export class StepLog {
   readonly #options: StepLogOptions;
-  /** Not recorded yet. */
+  /** Lines that are not recorded yet. */
   #lines: LogLine[] = [];
   #count = 0;
   #cancelRecording: Cancel | null = null;
@@ -61,7 +64,7 @@ export class StepLog {
     this.#push({ at, level, message: masked, step, ...extra });
   };
 
-  /** Its tool takes time: from now on, lines are recorded while it runs. */
+  /** Notes that its tool takes time. From now on, lines are recorded while it runs. */
   goLive(): void {
     this.#isLive = true;
     if (this.#lines.length > 0) this.#recordSoon();
@@ -96,7 +99,10 @@ export interface BoundedLog {
   readonly bytes: number;
 }
 
-/** Masks lines, and leaves out those beyond the limit of a step's log. @param used bytes of the step's earlier lines */
+/**
+ * Masks lines, and leaves out those that exceed the limit of a step's log.
+ * @param used bytes of the step's earlier lines
+ */
 export function boundedLog(secrets: Secrets, log: readonly LogLine[], used = 0): BoundedLog {
   if (log.length === 0) return { lines: [], bytes: 0 };
   const lines: LogLine[] = [];
@@ -121,7 +127,8 @@ export function omittedLog([first]: readonly LogLine[]): BoundedLog {
 }
 
 /**
- * A log line's data, masked and cut. A copy, as the tool may change its own before it is recorded.
+ * A masked and cut copy of a log line's data. It is a copy because the tool may change its object before it is
+ * recorded.
  * @throws PipelineError when it is nested too deeply; Error when it is not JSON
  */
 function logData(secrets: Secrets, data: unknown): JsonValue {

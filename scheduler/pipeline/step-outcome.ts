@@ -1,10 +1,10 @@
 import type { Failure } from './call-failure.ts';
 
-/** How a step ended, as far as the pipeline needs to know. */
+/** The end of a step, with the data that the pipeline needs. */
 export type StepOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'aborted' }
-  /** It waits, and holds nothing. */
+  /** It waits without holding anything. */
   | { readonly kind: 'suspended' }
   | { readonly kind: 'failed'; readonly step: string; readonly failure: Failure };
 

@@ -7,9 +7,10 @@ import type { Tool } from '../tools/tool.ts';
 import type { Progress } from './pipeline-execution-progress.ts';
 
 /**
- * Opens the secrets in a step's arguments, at the time of their use. A stored task may be older than the rules.
+ * Opens the secrets in a step's arguments, at the time of their use. They are checked again, because a stored task may
+ * be older than the rules.
  * @param name of the step, or the item of a `for_each`
- * @throws PipelineError where a secret may not be given to the tool; SecretError
+ * @throws PipelineError if a secret may not be given to the tool; SecretError
  */
 export async function openSecrets(
   progress: Progress,

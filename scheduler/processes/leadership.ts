@@ -5,7 +5,7 @@ import type { Coordination } from '../coordination.ts';
 
 /**
  * Keeps a piece of work to one of many processes, by a lease. Only duplicate work depends on it: a process that wrongly
- * believes to be the leader still decides by appending with an expected revision.
+ * believes that it is the leader still appends its decisions at an expected revision.
  */
 export class Leadership {
   readonly #options: ConstructorParameters<typeof Leadership>[0];
@@ -15,7 +15,7 @@ export class Leadership {
   readonly #listeners = new Set<() => void>();
 
   constructor(options: {
-    /** Of the lease. */
+    /** The name of the lease. */
     readonly name: string;
     readonly owner: string;
     /** Milliseconds. */
@@ -31,7 +31,7 @@ export class Leadership {
     return this.#options.clock.now() < this.#heldUntil;
   }
 
-  /** Of the lease that is or was last held. */
+  /** The fence of the lease that is held, or was last held. */
   get fence(): number {
     return this.#fence;
   }
@@ -70,7 +70,7 @@ export class Leadership {
   ): Promise<void> {
     const { fence } = this;
     const ending = new AbortController();
-    // A projector adds a listener for each view: no leak.
+    // A projector adds a listener for each view; this is not a leak.
     setMaxListeners(0, ending.signal);
     const end = (): void => ending.abort();
     const endUnlessLeading = (): void => {
@@ -116,7 +116,8 @@ export class Leadership {
       telemetry.count('lease_failures_total', { lease: name });
       telemetry.failures.failed(failure, error);
     }
-    // It may have been lost unnoticed, while this process slept: another fence, or an interval without a lease.
+    // The lease may have been lost unnoticed while this process slept. Another fence, or an
+    // interval without a lease, shows that.
     const isSame = this.#fence === fence && clock.now() < heldUntil;
     if (this.#wasLeading === this.leads && (!this.#wasLeading || isSame)) return;
     this.#wasLeading = this.leads;

@@ -23,7 +23,8 @@ export class LogCheckpoint {
   }
 
   /**
-   * Reads the position; the beginning where none is stored, or where it belongs to another log as far as can be told.
+   * Reads the position. It is the start of the log if none is stored, or if the stored one seems to belong to another
+   * log.
    *
    * @throws CoordinationError; EventStoreError `UNAVAILABLE`
    */
@@ -33,7 +34,7 @@ export class LogCheckpoint {
     return (await resumePosition(this.#coordination, this.#store, this.#name, stored)) ?? BEGINNING;
   }
 
-  /** The follower of the log has received these events. */
+  /** Notes that the follower of the log has received these events. */
   observe(events: readonly RecordedEvent[]): void {
     this.#last = events.at(-1) ?? this.#last;
   }

@@ -3,15 +3,16 @@ import type { JsonObject } from '../../domain/json.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { Coordination } from '../coordination.ts';
 
-/** What a failure is reported as. */
+/** The messages that report failures. */
 const FAILURE = 'could not renew the heartbeat';
+const NOT_LISTED = 'could not list live processes; the next heartbeat retries';
 
-/** How often others are looked up because of an unknown writer, and the clock is checked. Milliseconds. */
+/** The interval of lookups of other members because of an unknown writer, and of checks of the clock. Milliseconds. */
 const CHECK_INTERVAL = 1000;
 
 /**
- * A process among the others: one heartbeat for all that it does, and the list of live processes. A worker whose
- * heartbeat was not renewed in time counts itself as gone, as the others do.
+ * This process as a member of the cluster: a single heartbeat for all its work, and the list of live processes. A
+ * worker whose heartbeat was not renewed in time counts itself as dead, as other members do.
  */
 export class Membership {
   readonly id: string;
@@ -19,7 +20,10 @@ export class Membership {
   readonly lease: number;
   readonly #options: ConstructorParameters<typeof Membership>[0];
   #renewedAt: Instant = Number.NEGATIVE_INFINITY;
-  /** After an interruption the heartbeats of others may be as old: until then this member cannot judge them. */
+  /**
+   * Until this time, this member cannot judge the heartbeats of others. After an interruption, they may be as old as
+   * its own.
+   */
   #inDoubtUntil: Instant = Number.NEGATIVE_INFINITY;
   /** When the heartbeats of live members end. */
   #members: ReadonlyMap<string, Instant> = new Map();
@@ -34,7 +38,7 @@ export class Membership {
     readonly about: JsonObject;
     /** Published beside `about`, and called at each heartbeat. Default: nothing. */
     readonly present?: () => JsonObject;
-    /** Called when this member counts as alive, or does so again. Default: nothing. */
+    /** Called when this member counts as alive, also after an interruption. Default: does nothing. */
     readonly onAlive?: () => void;
     readonly coordination: Coordination;
     readonly clock: Clock;
@@ -57,7 +61,7 @@ export class Membership {
     while (!signal.aborted) {
       const steady = clock.steady();
       const ahead = clock.now() - steady;
-      // After the clock was set, the heartbeat has expired or is void for the others.
+      // After a change of the clock, other members see the heartbeat as expired or void.
       if (steady - triedAt >= lease / 3 || Math.abs(ahead - setBy) > CHECK_INTERVAL) {
         triedAt = steady;
         setBy = ahead;
@@ -92,9 +96,9 @@ export class Membership {
    * Whether this member may count others as gone. After an interruption (the machine slept, or its clock was set
    * forward) all heartbeats look expired, and the others get a lease to renew them.
    */
-  get canJudgeOthers(): boolean {
+  get canDeclareOthersDead(): boolean {
     const now = this.#options.clock.now();
-    // Further ahead than a lease: the clock was set back.
+    // The time is further ahead than a lease, so the clock was set back.
     return this.alive && (now >= this.#inDoubtUntil || this.#inDoubtUntil - now > this.lease);
   }
 
@@ -103,7 +107,10 @@ export class Membership {
     return id === this.id ? this.alive : (this.#members.get(id) ?? 0) > this.#options.clock.now();
   }
 
-  /** A process has written to the log. If it is unknown, it may have just joined, and gets its share of work at once. */
+  /**
+   * Notes that a process has written to the log. An unknown process may have just joined, and then gets its share of
+   * work at once.
+   */
   noteWriter(id: string): void {
     const { clock, telemetry } = this.#options;
     if (id === this.id || this.#members.has(id) || this.#strangers.has(id) || !this.alive) return;
@@ -116,10 +123,7 @@ export class Membership {
         if (!this.#members.has(id)) this.#strangers.add(id);
       },
       (error: unknown) => {
-        telemetry.failures.failed(
-          'could not list live processes; the next heartbeat retries',
-          error,
-        );
+        telemetry.failures.failed(NOT_LISTED, error);
       },
     );
   }
@@ -131,7 +135,7 @@ export class Membership {
 
   async #beat(): Promise<void> {
     const { coordination, clock, about, present, onAlive } = this.#options;
-    // Before the call: the store counts from a later time.
+    // Taken before the call, because the store counts from a later time.
     const asked = clock.now();
     await coordination.heartbeat(this.id, { ...about, ...present?.() }, this.lease);
     const joined = !this.alive;
@@ -141,17 +145,18 @@ export class Membership {
     try {
       await this.#refresh();
     } finally {
-      // Even if this fails: by the next heartbeat it has left.
+      // Done even if this fails, because the next heartbeat must not revive a member that is leaving.
       if (joined) onAlive?.();
     }
   }
 
   async #refresh(): Promise<void> {
-    const { coordination, clock } = this.#options;
+    const { coordination, clock, telemetry } = this.#options;
     const alive = await coordination.alive();
+    telemetry.failures.worked(NOT_LISTED);
     const now = clock.now();
     const members = new Map(alive.map((member) => [member.id, now + member.remaining]));
-    // A member that is missing before its heartbeat has expired is alive: the store has lost it.
+    // A member whose heartbeat has not expired is alive. If it is missing, the store has lost it.
     for (const [id, until] of this.#members) {
       if (!members.has(id) && until > now) members.set(id, Math.min(until, now + this.lease));
     }

@@ -7,13 +7,12 @@ import { streams } from '../../domain/streams.ts';
 const CONCURRENCY = 25;
 
 /**
- * Removes the artifacts of runs that were removed from the log. The log decides: an artifact that no event refers to,
- * because its writer died, goes with its run, and one of a run that this log never had is left alone.
- *
- * @param before newer artifacts belong to runs that were not removed
- * @param continues whether to go on
+ * Removes the artifacts of runs that were removed from the log. The log decides. An artifact to which no event refers,
+ * because its writer died, is removed with its run. Artifacts of runs that this log never had are not touched.
+ * @param before only artifacts older than this, as newer ones belong to runs that still exist
+ * @param continues whether to continue
  * @returns how many were removed
- * @throws ArtifactError, EventStoreError: the rest is removed another time
+ * @throws ArtifactError, EventStoreError; the rest is removed another time
  */
 export async function removeArtifacts(
   artifacts: ArtifactStore,

@@ -12,7 +12,10 @@ import { oldEvents } from './old-events.ts';
 
 const DAY = 86_400_000;
 
-/** Characters of JSON per event, and figures: each has histograms of a few KiB. One may be larger. */
+/**
+ * Limits per event: characters of JSON, and figures, each with histograms of a few KiB. A single figure may exceed
+ * them.
+ */
 const MAX_CHARACTERS = 256 * 1024;
 const MAX_FIGURES = 30;
 
@@ -53,7 +56,8 @@ export async function recordDayFigures(
     const { day: _day, ...rest } = document;
     return rest as unknown as Figures;
   });
-  // One append each, as together they may be too large. After an interruption it starts over.
+  // Each event gets its own append, because together they may be too large. After an interruption,
+  // the day starts over.
   const parts = partsOf(figures);
   for (const [n, part] of parts.entries()) {
     const complete = n === parts.length - 1;
@@ -64,7 +68,7 @@ export async function recordDayFigures(
 
 type Figures = DataOf<'StatisticsKept'>['figures'][number];
 
-/** At least one part, if only an empty one. */
+/** Splits figures into at least one part, which may be empty. */
 function partsOf(figures: readonly Figures[]): readonly Figures[][] {
   const parts: Figures[][] = [[]];
   let characters = 0;
@@ -83,7 +87,7 @@ function partsOf(figures: readonly Figures[]): readonly Figures[][] {
   return parts;
 }
 
-/** Adds an event to the day's documents. Other documents only say which day was a task's last. */
+/** Adds an event to the day's documents. The other documents only contain the last day of each task. */
 function addToDay(
   documents: Map<string, StatisticsDocument>,
   event: RecordedEvent,

@@ -2,7 +2,7 @@ import type { EventStore, Position, RecordedEvent } from '../../domain/event-sto
 
 export interface OldPage {
   readonly events: readonly RecordedEvent[];
-  /** No event of these streams lies between the events and here. */
+  /** No event of these streams lies between the returned events and this position. */
   readonly upTo: Position;
   /** The time of the first event that is not old enough; null while there is none. */
   readonly newer: string | null;
@@ -10,8 +10,8 @@ export interface OldPage {
 
 /**
  * Reads the events of a stream prefix that occurred before a time. It ends at the first event that is not old enough,
- * or at the end of the log. An event from the future, written by a wrong clock, ends nothing: it would otherwise keep
- * all events after it.
+ * or at the end of the log. An event from the future, written by a wrong clock, does not end the read. Otherwise, no
+ * event after it would ever be removed.
  *
  * @param asked.before ISO 8601
  * @param asked.present ISO 8601; now, plus the skew of the clocks

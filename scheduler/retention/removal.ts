@@ -24,7 +24,7 @@ interface RemovablePart {
   readonly audited: readonly Position[];
   /** The revision before which the stream is truncated. */
   readonly before: number;
-  /** Whether it is the rest of the stream; a long stream is removed in parts. */
+  /** Whether this part is the rest of the stream. A long stream is removed in parts. */
   readonly isWhole: boolean;
 }
 
@@ -34,14 +34,14 @@ const MAX_EVENTS = 5_000;
 const CONCURRENCY = 25;
 
 /**
- * Removes records from the views and then from the log. It appends a tombstone to each stream, where the views see it,
- * then records the removal with its streams, and then truncates them. After a crash, {@link finish} truncates what was
- * recorded, and a stream with more than its tombstone is recorded again.
+ * Removes records from the views and then from the log. It appends a tombstone, which the views see, to each stream.
+ * Then it records the removal with its streams, and then it truncates them. After a crash, {@link finish} truncates the
+ * recorded streams, and a stream with more than its tombstone is recorded again.
  */
 export class Removal {
   readonly #store: EventStore;
   readonly #context: () => CommandContext;
-  /** Of the last event of `retention`: the next record fails if another process removes too. */
+  /** The revision of the last event of `retention`. The next record fails if another process also removes records. */
   #revision: ExpectedRevision = 'none';
   /** Streams of the current call that have not expired yet. */
   #expiring = 0;
@@ -51,7 +51,7 @@ export class Removal {
     this.#context = context;
   }
 
-  /** Truncates what was recorded last. Must be called first. @throws EventStoreError */
+  /** Truncates the streams of the last record. Must be called first. @throws EventStoreError */
   async finish(): Promise<void> {
     const options = { direction: 'backwards', limit: 1 } as const;
     const [last] = await this.#store.readStream(streams.retention(), options);
@@ -60,9 +60,9 @@ export class Removal {
   }
 
   /**
-   * Removes those of some streams that ended before a time.
+   * Removes the streams among the given ones that ended before a time.
    * @returns the number of removed records, and of records that are old enough but expire later
-   * @throws EventStoreError; `CONFLICT` where another process removes too
+   * @throws EventStoreError; `CONFLICT` if another process also removes records
    */
   async remove(
     kind: RemovedKind,
@@ -116,7 +116,7 @@ export class Removal {
     await this.#truncate(data);
   }
 
-  /** Appends a stream's tombstone; null where the record is open or nothing is left to remove. */
+  /** Appends a stream's tombstone; null if the record is open or nothing is left to remove. */
   async #prepare(
     kind: RemovedKind,
     stream: string,
@@ -148,7 +148,7 @@ export class Removal {
     const context = { ...this.#context(), commandId, namespace };
     const appended = toNewEvents(stream, [tombstone], context);
     const result = await tryAppend(this.#store, stream, appended, last.revision);
-    // Null: the record has changed after all, and has not ended.
+    // Null: the record has changed in the meantime, and has not ended.
     if (result === null) return null;
     return { ...positionsOf(stream, events), before: result.revision, isWhole: true };
   }

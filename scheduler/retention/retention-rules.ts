@@ -14,16 +14,16 @@ import { webhookFold } from '../../domain/webhooks/webhook.ts';
 
 /** How records of a kind are removed from the log. */
 export interface RetentionRule {
-  /** Of their streams. */
+  /** The prefix of their streams. */
   readonly prefix: string;
   /**
-   * The event that stays in a stream whose id may come again, so that it is not taken for a new one; null where ids are
-   * random or the stream may start over. It takes all events of the stream.
+   * The event that stays in a stream whose id may come again, so that the stream is not taken for a new one. It is made
+   * from all events of the stream. null if ids are random or the stream may start over.
    */
   readonly tombstone: ((events: readonly RecordedEvent[]) => DomainEvent) | null;
   /**
-   * When the record ended, or will expire without further events; {@link ENDED} where its events have ended it,
-   * {@link LATER} where others will, null while it is open.
+   * When the record ended, or when it will expire without further events. {@link ENDED}: earlier events ended it.
+   * {@link LATER}: later events will. null while it is open.
    */
   readonly endsAt: (
     events: readonly RecordedEvent[],
@@ -58,7 +58,7 @@ export const retentionRules: { readonly [K in RemovedKind]: RetentionRule } = {
       return session.status === 'ended' ? ENDED : fromIso(session.expires_at);
     },
   },
-  // Nothing is added to a day that has passed.
+  // No event is added to a day that has passed.
   refusals: { prefix: 'refusals-', tombstone: null, endsAt: () => ENDED },
   requests: {
     prefix: 'idem-',
@@ -75,7 +75,7 @@ export const retentionRules: { readonly [K in RemovedKind]: RetentionRule } = {
   },
 };
 
-/** When a run started, and of which task: this is kept forever. */
+/** The start of a run, and its task. These are kept forever. */
 function startIn(events: readonly RecordedEvent[]): Pick<DataOf<'RunRemoved'>, 'started'> {
   const requested = events.find((event) => event.type === 'RunRequested');
   const started = events.find((event) => event.type === 'RunStarted');
@@ -83,18 +83,18 @@ function startIn(events: readonly RecordedEvent[]): Pick<DataOf<'RunRemoved'>, '
   return { started: { task_id: requested.data.task_id, at: started.metadata.occurredAt } };
 }
 
-/** The waits that have a document of their own, which goes with the run. */
+/** The waits that have their own document. Those documents are removed with the run. */
 function answerableWaitsIn(events: readonly RecordedEvent[]): Pick<DataOf<'RunRemoved'>, 'waits'> {
   const waits = new Set<string>();
   for (const event of events) {
     if (event.type !== 'RunStepSuspended' || !isAnswerable(event.data.waits_for)) continue;
     waits.add(event.data.wait_id);
   }
-  // Of more, the documents stay. No call finds its run through them.
+  // If there are more, the other documents stay. No call can find its run through them.
   return waits.size === 0 ? {} : { waits: [...waits].slice(0, MAX_REMOVED_WAITS) };
 }
 
-/** What its removal frees for the quota of artifacts. */
+/** The number of bytes that the removal of a run frees for the quota of artifacts. */
 function artifactsIn(
   events: readonly RecordedEvent[],
 ): Pick<DataOf<'RunRemoved'>, 'artifact_bytes'> {

@@ -10,7 +10,7 @@ import {
   type RetainedKind,
 } from '../../domain/vocabulary.ts';
 import { dayOf } from '../../projections/views/statistics-days.ts';
-import type { ProcessParts } from '../parts.ts';
+import type { ProcessParts } from '../process-parts.ts';
 import type { Leadership } from '../processes/leadership.ts';
 import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import { removeArtifacts } from './artifact-removal.ts';
@@ -19,23 +19,26 @@ import { oldEvents } from './old-events.ts';
 import { Removal } from './removal.ts';
 import { retentionRules } from './retention-rules.ts';
 
-/** What a failure is reported as. */
-const FAILURE = 'could not remove old records; trying again';
+/** The message that reports a failure. */
+const FAILURE = 'could not remove old records; retrying';
 
 /** How long records of each kind are kept after their end, in milliseconds; null: forever. */
 export type RetentionLimits = { readonly [K in RetainedKind]: number | null };
 
 const BATCH_SIZE = 100;
 
-/** Records a second: removal is never urgent, and leaves the disk to others. */
+/** Records a second. Removal is never urgent, and must not slow down other work on the disk. */
 const DEFAULT_RATE = 500;
 
-/** Between two passes, checks for leadership, and looks at records that expire later. Milliseconds. */
+/**
+ * Milliseconds between two passes, between two checks for leadership, and before records that expire later are checked
+ * again.
+ */
 const PASS_INTERVAL = 600_000;
 const LEADER_CHECK = 5_000;
 const EXPIRY_RECHECK = 86_400_000;
 
-/** Between two searches for artifacts of removed runs, unless runs are removed. Milliseconds. */
+/** Milliseconds between two searches for artifacts of removed runs if no runs are removed. */
 const ARTIFACT_CHECK = 86_400_000;
 
 /** Later than any event. */
@@ -44,23 +47,23 @@ const LATEST = '9999';
 type Options = Pick<ProcessParts, 'store' | 'coordination' | 'clock' | 'telemetry' | 'name'> & {
   readonly leadership: Pick<Leadership, 'leads' | 'fence'>;
   readonly limits: RetentionLimits;
-  /** Removed with their runs. Default: there are none. */
+  /** The artifacts, which are removed with their runs. Default: there are none. */
   readonly artifacts?: ArtifactStore | undefined;
   /** Records a second at most; default 500. */
   readonly rate?: number;
 };
 
 /**
- * Removes records that ended long ago, oldest first, as far as the settings say so. It reads the log in order up to the
- * time that is old enough: a record is removed at its last event, and so never while it is open. Runs are removed by
- * whole days, whose figures are recorded first. The payload of an event is removed within a day after the last run that
- * needs it.
+ * Removes records that ended long ago, oldest first, according to the settings. It reads the log in order up to the
+ * time that is old enough. A record is removed at its last event, so never while it is open. Runs are removed by whole
+ * days, whose figures are recorded first. The payload of an event is removed within a day after the last run that needs
+ * it.
  */
 export class Retention {
   readonly #options: Options;
-  /** Before this time no record of a kind can be old enough. */
+  /** The time before which no record of a kind can be old enough. */
   readonly #next = new Map<RemovedKind, Instant>();
-  /** When the artifacts of removed runs are looked for again. */
+  /** The time of the next search for artifacts of removed runs. */
   #nextArtifacts: Instant = -Infinity;
 
   constructor(options: Options) {
@@ -87,7 +90,7 @@ export class Retention {
 
   /**
    * Removes all records that are old enough now, of each kind with a limit.
-   * @throws EventStoreError, CoordinationError, ArtifactError: the first error, after all kinds have had their turn
+   * @throws EventStoreError, CoordinationError, ArtifactError the first error, after all kinds have had their turn
    */
   async pass(signal: AbortSignal): Promise<void> {
     const { store, limits, clock } = this.#options;
@@ -117,7 +120,10 @@ export class Retention {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** After a crash, or while the store was unavailable, those of runs removed earlier are left: all are looked for. */
+  /**
+   * After a crash or an outage of the store, artifacts of runs removed earlier may be left. So all artifacts are
+   * searched.
+   */
   async #removeArtifacts(signal: AbortSignal): Promise<void> {
     const { store, artifacts, limits, clock, telemetry } = this.#options;
     const now = clock.now();
@@ -140,7 +146,8 @@ export class Retention {
       const end = fromIso(endOfDay(day));
       this.#next.set('runs', end + MAX_CLOCK_SKEW);
       if (end + MAX_CLOCK_SKEW > before) return;
-      // All events of the day come after the checkpoint, which is before the first event of a later day than the last.
+      // All events of the day come after the checkpoint: it is before the first event of any day
+      // after the last recorded day.
       const present = this.#present();
       await recordDayFigures(store, day, after, {
         context: () => this.#context(),
@@ -208,7 +215,7 @@ export class Retention {
     await clock.sleep((records / rate) * 1000, signal).catch(() => {});
   }
 
-  /** The position up to which all records of a kind were looked at. */
+  /** The position up to which all records of a kind were checked. */
   #checkpoint(kind: RemovedKind): LogCheckpoint {
     const { coordination, store } = this.#options;
     return new LogCheckpoint(coordination, store, `retention-${kind}`);

@@ -8,10 +8,10 @@ import { runsProjection } from '../../projections/views/runs.ts';
 import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not check the failure limit; retrying at the next failure';
 
-/** How long to wait for the failed run to appear in the view of runs, and how often to look. Milliseconds. */
+/** The longest wait for the failed run to appear in the view of runs, and the interval of checks. Milliseconds. */
 const VIEW_TIMEOUT = 2000;
 const POLL_INTERVAL = 20;
 
@@ -23,7 +23,8 @@ interface FailurePauseOptions extends Pick<RunParts, 'store' | 'tasks' | 'clock'
 
 /**
  * Pauses a task whose last `pause_after_failures` runs have all failed since it was last changed. The worker that ended
- * the failed run checks this. If it dies before it writes the pause, the next failure does.
+ * the failed run checks this. If that worker dies before it writes the pause, the next failure triggers the check
+ * again.
  */
 export class FailurePause {
   readonly #options: FailurePauseOptions;

@@ -17,8 +17,8 @@ import type { Tool } from '../tools/tool.ts';
 const MAX_INSTANT_STEPS = 10;
 
 /**
- * Selects instant runs: a few steps with tools that answer at once, and no key to wait for. A run whose task is not in memory is
- * not instant.
+ * Selects instant runs: those with a few steps, tools that return at once, and no key to wait for. A run whose task is
+ * not in memory is not instant.
  *
  * @param isGranted whether a run already has the concurrency key that it needs
  */
@@ -38,10 +38,10 @@ export function instantRuns(
 }
 
 /**
- * Selects the runs whose start is written together with their end, after their execution: instant runs, and those of
- * which only instant steps are left after a wait. A run that kills its process is given up after some starts in its
- * stream. So a run that evaluates expressions, and was requested before this process followed the log, has its start
- * written first.
+ * Selects the runs whose start is written together with their end, after their execution: instant runs, and runs with
+ * only instant steps left after a wait. A run that kills its process fails after a number of starts in its stream.
+ * Therefore, the start of a run is written first if it evaluates expressions and was requested before this process
+ * followed the log.
  */
 export function runsStartingWithEnd(
   tasks: Pick<PinnedTasks, 'peek'>,
@@ -60,7 +60,7 @@ export function runsStartingWithEnd(
   };
 }
 
-/** Steps that have not ended, and whose wait has not ended with a result either. */
+/** Selects steps that have not ended, except those whose wait has ended with a result. */
 function stepsLeft(pipeline: CompiledPipeline, run: KnownRun): readonly CompiledStep[] {
   const finished = finishedSteps(pipeline, endsOf(run.steps));
   const resumed = new Set(run.waits.filter(hasResult).map(({ step }) => step));
@@ -77,7 +77,7 @@ function areInstant(steps: readonly CompiledStep[], tools: Pick<NamespaceTools, 
   );
 }
 
-/** A step of an external tool only becomes a job, which has no effect before it is recorded. */
+/** A step of an external tool only creates a job, which has no effect before it is recorded. */
 function answersAtOnce(tool: Tool | undefined): boolean {
   return tool !== undefined && (tool.synchronous === true || tool.isExternal === true);
 }

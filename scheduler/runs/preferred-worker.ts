@@ -2,7 +2,7 @@ import type { Membership } from '../processes/membership.ts';
 
 /**
  * A run's preferred worker: the highest hash of run and worker (rendezvous hashing, Thaler and Ravishankar 1998). All
- * processes agree on it, and a worker that comes or goes moves only its own share.
+ * processes select the same worker, and a worker that joins or leaves moves only its own share of runs.
  */
 export function preferredWorker(runId: string, workers: readonly string[]): string | null {
   let best: string | null = null;
@@ -17,13 +17,16 @@ export function preferredWorker(runId: string, workers: readonly string[]): stri
   return best;
 }
 
-/** The preferred worker among the members. @param affinity gives the run's id, or what decides in its place */
+/**
+ * The preferred worker among the members.
+ * @param affinity returns the run's id, or the key that is used instead
+ */
 export function preferredMember(
   affinity: () => string,
   membership: Pick<Membership, 'id' | 'withRole'>,
 ): string {
   const workers = membership.withRole('worker');
-  // Alone, it need not know the affinity.
+  // With a single member, the affinity does not matter.
   return (workers.length < 2 ? null : preferredWorker(affinity(), workers)) ?? membership.id;
 }
 

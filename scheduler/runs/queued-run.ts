@@ -7,7 +7,7 @@ import type { RunTrigger, UnfinishedRunState } from '../../domain/vocabulary.ts'
 import type { RunDocument } from '../../projections/views/runs.ts';
 import type { Party } from '../fairness/fair-queue.ts';
 
-/** An unfinished run in a worker's memory. Small, as there may be many. */
+/** An unfinished run in a worker's memory. It is small, because there may be many. */
 export interface QueuedRun {
   readonly id: string;
   readonly namespace: string;
@@ -18,20 +18,20 @@ export interface QueuedRun {
   readonly priority: number;
   /** The run that waits for its end; null for none. */
   readonly parentRunId: string | null;
-  /** Nominal time; null for a run triggered by hand or by an event. */
+  /** The nominal time; null for a manual run or a run of an event. */
   readonly scheduledFor: string | null;
   /** Orders runs of an agent that have the same priority. */
   readonly since: Instant;
   /** Orders runs of the same millisecond, by when this process saw them. */
   readonly turn: number;
-  /** Requested while this process followed the log, so no earlier process has died of it. */
+  /** Whether it was requested while this process followed the log. Then no earlier process can have died of it. */
   readonly isNew: boolean;
-  /** Its stream holds only the request, and this object holds all of the request. */
+  /** Whether its stream has only the request, whose whole content is in this object. */
   plain: boolean;
   state: UnfinishedRunState;
   runAt: Instant;
   attempt: number;
-  /** Its first start, or when this process saw it; null before. */
+  /** Its first start, or the time when this process saw that start; null before. */
   startedAt: Instant | null;
   interruptions: number;
   owner: string | null;
@@ -39,27 +39,27 @@ export interface QueuedRun {
   waits: readonly Wait[];
   cancelRequested: boolean;
   revision: number;
-  /** This process executes it. */
+  /** Whether this process executes it. */
   taken: boolean;
-  /** It has ended, and is no longer in the queue. */
+  /** Whether it has ended and is no longer in the queue. */
   ended: boolean;
 }
 
 /** Receives changes of a `RunQueue`. */
 export interface RunQueueListener {
-  /** Runs may be ready to start. */
+  /** Called when runs may be ready to start. */
   readonly onReady?: () => void;
-  /** An event, from any process, of a run that this process executes. */
+  /** Called with an event, from any process, of a run that this process executes. */
   readonly onTaken?: (run: QueuedRun, event: RecordedEvent) => void;
-  /** A run has ended that this process does not execute. Its `state` is still the previous one. */
+  /** Called when a run that this process does not execute has ended. Its `state` is still the previous one. */
   readonly onEnded?: (run: QueuedRun) => void;
-  /** A run has ended, whichever process executed it. */
+  /** Called when a run has ended, in any process. */
   readonly onFinished?: (run: QueuedRun) => void;
-  /** A run's waits have changed, or it has ended with some. */
+  /** Called when a run's waits have changed, or when it has ended with open waits. */
   readonly onWaits?: (run: QueuedRun) => void;
-  /** A step begins to wait. Called before {@link onWaits}, which leaves out the arguments. */
+  /** Called when a step starts to wait, before {@link onWaits}, which leaves out the arguments. */
   readonly onSuspended?: (suspended: DataOf<'RunStepSuspended'>, trace?: string) => void;
-  /** A run that has started once is queued, running, waiting or ended now. */
+  /** Called when a run that has started once is queued, running or waiting, or has ended. */
   readonly onStarted?: (run: QueuedRun) => void;
 }
 
@@ -71,7 +71,7 @@ export function fromRequest(
   isNew: boolean,
   turn: number,
 ) {
-  // A retry queues by the time of its request, not by its nominal time.
+  // A retry is queued by the time of its request, not by its nominal time.
   const since = (data.retry_of === null ? data.scheduled_for : null) ?? requestedAt;
   return {
     id,
@@ -151,7 +151,7 @@ export const mayStart = ({ state }: QueuedRun): boolean =>
 /** Whether it waits in this process's queue. */
 export const isWaiting = (run: QueuedRun): boolean => !run.ended && !run.taken && mayStart(run);
 
-/** The agent and the namespace on whose share a run starts. */
+/** The agent and the namespace whose share a run uses. */
 export const partyOf = ({ namespace, createdBy: agent }: QueuedRun): Party => ({
   namespace,
   agent,

@@ -3,6 +3,9 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import type { QueuedRun } from './queued-run.ts';
 import { isTemporary } from './run-ending.ts';
 
+/** The message that reports a failure. */
+const FAILURE = 'could not execute a run; retrying';
+
 /** The pause before a run that could not be executed is retried: the first, and the maximum. Milliseconds. */
 const FIRST_PAUSE = 1000;
 const MAX_PAUSE = 60_000;
@@ -30,6 +33,14 @@ export function backOff(
   failures.set(run, { times, at: now });
   telemetry.count('run_faults_total');
   const isOutage = isTemporary(error);
-  telemetry.failures.failed('could not execute a run; retrying', error, { run: run.id });
+  telemetry.failures.failed(FAILURE, error, { run: run.id });
   return now + (isOutage ? FIRST_PAUSE : Math.min(FIRST_PAUSE * 2 ** (times - 1), MAX_PAUSE));
+}
+
+/** Notes that nothing kept a run from being executed. Reports it if something did before. */
+export function noteExecuted(
+  run: QueuedRun,
+  { telemetry }: { readonly telemetry: Telemetry },
+): void {
+  if (failures.delete(run)) telemetry.failures.worked(FAILURE);
 }

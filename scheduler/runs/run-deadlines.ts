@@ -13,7 +13,7 @@ import { recordEnd } from './run-ending.ts';
 import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not end a run that has timed out; retrying';
 
 /** How long this process waits for the preferred worker to end a run. Milliseconds. */
@@ -28,25 +28,27 @@ const MAX_CONCURRENT = 256;
 interface RunDeadlinesOptions extends RunParts {
   /** Called when a run has failed here because it timed out. */
   readonly failed?: (run: QueuedRun, task: LiveTask) => void;
-  /** Whether operators hold the service: then no run times out that is not executed. Default: never. */
+  /**
+   * Whether the service is on hold. During a hold, a run that is not being executed does not time out. Default: never.
+   */
   readonly hold?: HoldView;
 }
 
-/** When to look at a run again, unless that is superseded before. */
+/** An entry for the next check of a run, unless a later entry replaces it. */
 interface Deadline {
-  /** Of the steady clock. */
+  /** On the steady clock. */
   readonly at: number;
   readonly run: QueuedRun;
   /** Its `timeout_seconds`; undefined while its task is not in memory. */
   readonly limit?: number;
-  /** The preferred worker has had its time. */
+  /** Whether the preferred worker has had its time. */
   readonly heldBack?: boolean;
 }
 
 /**
- * Ends waiting runs at their deadline: those that have started before and wait for a key, a slot, the end of a wait or
- * their next attempt. A running run is ended by its execution. Each worker has all deadlines, and one timer for the next one;
- * the append decides which worker ends a run.
+ * Ends waiting runs at their deadline: runs that have started before and wait for a key, a slot, the end of a wait or
+ * their next attempt. A running run is ended by its execution. Each worker knows all deadlines and has one timer for
+ * the next one. The append decides which worker ends a run.
  */
 export class RunDeadlines {
   readonly #options: RunDeadlinesOptions;
@@ -64,7 +66,7 @@ export class RunDeadlines {
     options.queue.subscribe({ onStarted: (run) => this.#update(run) });
   }
 
-  /** The hold has begun or ended. */
+  /** Notes that the hold has started or ended. */
   holdChanged(): void {
     this.#setTimer();
   }
@@ -85,7 +87,7 @@ export class RunDeadlines {
       this.#arm(run, task);
       return;
     }
-    // No back-off exceeds the deadline, and by then the task is mostly in memory.
+    // No back-off exceeds the deadline, and at the deadline the task is usually in memory.
     this.#schedule(run, Math.max(0, run.runAt - clock.now()));
   }
 
@@ -93,7 +95,7 @@ export class RunDeadlines {
     const { clock } = this.#options;
     const limit = definition.timeout_seconds;
     if (limit === null || run.startedAt === null) return;
-    // If the clock was set back since the first start, at most the whole limit.
+    // At most the whole limit, even if the clock was set back since the first start.
     const left = Math.min(run.startedAt + limit * 1000 - clock.now(), limit * 1000);
     this.#schedule(run, Math.max(0, left), { limit });
   }
@@ -131,7 +133,7 @@ export class RunDeadlines {
       this.#heap.pop();
       if (isCurrent) this.#begin(next);
     }
-    // The rest follows as these end.
+    // The others are started as these end.
     if (this.#running.size < MAX_CONCURRENT) this.#setTimer();
   }
 
@@ -170,7 +172,7 @@ export class RunDeadlines {
 
   async #lookUp(run: QueuedRun): Promise<void> {
     const task = await this.#options.tasks.at(run.taskId, run.taskRevision);
-    // The run may have ended meanwhile, or begun to wait anew.
+    // The run may have ended or started a new wait in the meantime.
     if (isWaiting(run) && !this.#deadlines.has(run.id)) this.#arm(run, task);
   }
 

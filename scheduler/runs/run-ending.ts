@@ -21,7 +21,7 @@ import type { AbortCause, PipelineOutcome } from './run-work.ts';
 interface AttemptFailure {
   readonly error: string;
   readonly step: string | null;
-  /** When the next attempt begins; null if there is none. */
+  /** When the next attempt starts; null if there is none. */
   readonly retryAt: Instant | null;
 }
 
@@ -38,7 +38,7 @@ export interface EndedAttempt {
   readonly random: () => number;
 }
 
-/** The end of an admitted run that must not start, as it is canceled or has timed out; else empty. */
+/** The end of an admitted run that must not start because it is canceled or has timed out. Empty for other runs. */
 export function endsUnstarted(
   run: KnownRun,
   { definition }: LiveTask,
@@ -69,7 +69,7 @@ export function endingEvents(
   if (outcome.kind === 'succeeded') {
     const { output } = outcome;
     const steps = outcome.steps.slice();
-    // Not spread, which takes several times as long, for each run.
+    // Written without a spread, which takes several times as long and executes for each run.
     const data: DataOf<'RunSucceeded'> = {
       task_id: taskId,
       started_at: startedAt,
@@ -159,7 +159,7 @@ export const permanentFailure = (error: string): PipelineOutcome => {
 };
 
 /**
- * When the next attempt of a failed run begins, or null where there is none. An attempt after the run's deadline is
+ * When the next attempt of a failed run starts, or null if there is none. An attempt after the run's deadline is
  * dropped, and the error says so.
  */
 function afterFailure(

@@ -7,7 +7,7 @@ import { evolveWaits, noWaits, stopWaits, type Wait } from '../../domain/runs/ru
 import type { LiveTask } from '../../domain/tasks/task.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { beginRun, failBy, traceEnd } from '../tracing.ts';
-import { backOff } from './run-backoff.ts';
+import { backOff, noteExecuted } from './run-backoff.ts';
 import {
   endingEvents,
   endsUnstarted,
@@ -33,12 +33,12 @@ import type {
 /** Work that has not stopped this long after its signal is abandoned. Milliseconds. */
 const STOP_TIMEOUT = 10_000;
 
-/** How long a run that lost a race waits for the log to tell what happened. Milliseconds. */
+/** How long a run that lost a race waits for the winner's event from the log. Milliseconds. */
 const PAUSE_AFTER_LOST_RACE = 1000;
 
 /** A run that is being executed. */
 export interface RunHandle {
-  /** Resolves when all is written; to an instant when this queue should retry the run then. Never rejects. */
+  /** Resolves when all events are written: to an instant if this queue should then retry the run. Never rejects. */
   readonly done: Promise<Instant | null>;
   abort(cause: AbortCause): void;
   /** An event of the run's stream, from any process. */
@@ -56,9 +56,9 @@ export interface ExecutorOptions extends RunParts {
   readonly startsWithEnd?: (run: QueuedRun, resumed: KnownRun | null) => boolean;
   /** An append for the same call as the end of a run. Default: none. */
   readonly handOver?: (run: QueuedRun, task: LiveTask, end: RunEvent) => HandOver | null;
-  /** The attempt is over here, and its end is written. The run says whether it has ended or continues. */
+  /** Called when the attempt is over here and its end is written. The run has ended, or continues. */
   readonly released: (run: QueuedRun, task: LiveTask) => void;
-  /** The run was admitted here, but another process has changed it. */
+  /** Called when the run was admitted here, but another process has changed it. */
   readonly lost: (run: QueuedRun, task: LiveTask) => void;
   readonly random: () => number;
 }
@@ -72,7 +72,8 @@ export class RunExecutor {
     const { runPipeline, admit, released, lost } = options;
     const { handOver = () => null, startsWithEnd = () => false } = options;
     const calls = { runPipeline, admit, startsWithEnd, handOver, released, lost };
-    // Copied so that all executors, also a warm-up's, have objects of one hidden class in V8.
+    // Copied so that the objects of all executors, including those of a warm-up, have one hidden
+    // class in V8.
     this.options = { store, queue, tasks, membership, clock, telemetry, random, ...calls };
   }
 
@@ -86,7 +87,9 @@ export class RunExecutor {
     return new Execution(this.options, run, () => {}, started);
   }
 
-  /** The task of a run without a key, if it is in memory and active, so that the run can start at once; else null. */
+  /**
+   * The task of a run without a key, if it is in memory and active; otherwise null. Such a run can start at once.
+   */
   taskToStartAtOnce(run: QueuedRun): LiveTask | null {
     const { tasks, telemetry } = this.options;
     if (telemetry.traces !== undefined || !tasks.isActive(run.taskId)) return null;
@@ -103,11 +106,11 @@ class Execution implements RunHandle, StreamOwner {
   readonly #stop = new LazySignal();
   readonly #stream: RunStream;
   #cause: AbortCause | null = null;
-  /** The pipeline has ended or was abandoned: it may record nothing more. */
+  /** The pipeline has ended or was abandoned, so it may not record anything more. */
   #finished = false;
   #admitted: LiveTask | null = null;
   #span: Span | undefined;
-  /** As recorded. */
+  /** The waits as recorded. */
   #waits: readonly Wait[] = noWaits;
   #onResumed: (resumed: EventOf<'RunStepResumed'>) => void = () => {};
   #cancelTimers: Cancel[] = [];
@@ -148,7 +151,7 @@ class Execution implements RunHandle, StreamOwner {
   }
 
   onEvent(event: RecordedEvent): void {
-    // Also from this process: one of its other runs may cancel this one (overlap).
+    // Events of this process count too: another of its runs may cancel this one (overlap).
     if (foreignTypes.has(event.type)) {
       if (event.revision === this.#stream.revision + 1) this.#stream.revision = event.revision;
       if (event.type === 'RunStepResumed') this.resumed(event);
@@ -159,19 +162,21 @@ class Execution implements RunHandle, StreamOwner {
   }
 
   async #lead(started: StartedRun | null): Promise<Instant | null> {
-    const { clock, telemetry, lost } = this.#options;
+    const { telemetry, lost } = this.#options;
     try {
-      if (started === null) return await this.#admitAndStart();
-      this.#admitted = started.task;
-      return await this.#executeAndEnd(started.task, null, started.start, started.beforeEnd);
+      if (started !== null) this.#admitted = started.task;
+      const next = await (started === null
+        ? this.#admitAndStart()
+        : this.#executeAndEnd(started.task, null, started.start, started.beforeEnd));
+      noteExecuted(this.#run, this.#options);
+      return next;
     } catch (error) {
       if (this.#span !== undefined) failBy(this.#span, error);
       if (!isConflict(error)) return backOff(this.#run, error, this.#options);
       // The winner continues the run, and the log informs the queue.
       telemetry.count('worker_lost_races_total');
       if (this.#admitted !== null) lost(this.#run, this.#admitted);
-      await this.#refreshQueue();
-      return clock.now() + PAUSE_AFTER_LOST_RACE;
+      return await this.#refreshQueue();
     } finally {
       for (const cancel of this.#cancelTimers) cancel();
       this.#span?.end();
@@ -215,7 +220,7 @@ class Execution implements RunHandle, StreamOwner {
     return this.#executeAndEnd(task, known, start);
   }
 
-  /** A canceled run may have ended or suspended steps before: its end holds their output. */
+  /** A canceled run may already have ended or suspended steps. Its end holds their output. */
   async #endsWith(event: RunEvent, { definition }: LiveTask): Promise<readonly RunEvent[]> {
     if (event.type !== 'RunCanceled' || this.#run.attempt === 0) return [event];
     const known = await this.#stream.load();
@@ -224,8 +229,8 @@ class Execution implements RunHandle, StreamOwner {
   }
 
   /**
-   * Only when the stream holds nothing but the request, or the run was left waiting and has not lost a worker, so that an
-   * unwritten start changes nothing.
+   * Only if the missing start makes no difference: the stream has only the request, or the run was left waiting and has
+   * not lost a worker.
    */
   #startsWithEnd(known: KnownRun | null): boolean {
     if (this.#cause !== null || this.#span !== undefined) return false;
@@ -336,7 +341,7 @@ class Execution implements RunHandle, StreamOwner {
     if (last === undefined) return;
     const started = start.isWritten ? undefined : start.at;
     const along = handOver?.(this.#run, task, last);
-    // A cancellation ends a run that would wait; it does not replace an end.
+    // A cancellation ends a run that would otherwise wait. It does not replace another end.
     const waits = last.type === 'RunAttemptFailed' || last.type === 'RunReleased';
     const again = (): readonly RunEvent[] => endsOf(outcome, waits ? this.#cause : cause);
     try {
@@ -354,14 +359,15 @@ class Execution implements RunHandle, StreamOwner {
     if (this.#span !== undefined) traceEnd(this.#span, end);
   }
 
-  /** After a lost race: reads the events that the queue has not seen yet. */
-  async #refreshQueue(): Promise<void> {
-    const { queue, telemetry } = this.#options;
+  /** After a lost race: reads the events that the queue has not seen yet. @returns when the run may be tried again */
+  async #refreshQueue(): Promise<Instant> {
+    const { queue, clock } = this.#options;
     try {
       const known = await this.#stream.load();
       if (known !== null) queue.refresh(this.#run, known);
+      return clock.now() + PAUSE_AFTER_LOST_RACE;
     } catch (error) {
-      telemetry.failures.failed('could not reload a run', error, { run: this.#run.id });
+      return backOff(this.#run, error, this.#options);
     }
   }
 }

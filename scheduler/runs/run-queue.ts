@@ -35,7 +35,7 @@ const NOT_WRITTEN = -1;
  * so a stale entry costs a lost race.
  */
 export class RunQueue {
-  /** Runs that may start now. After `peek`, its `pop` and `hold` act on the run that was returned. */
+  /** Runs that may start now. `pop` and `hold` act on the run that `peek` last returned. */
   readonly ready: FairQueue<QueuedRun>;
   readonly #store: EventStore;
   readonly #readModel: ReadableViews;
@@ -46,12 +46,12 @@ export class RunQueue {
   readonly #listeners: RunQueueListener[] = [];
   readonly #startsRuns: boolean;
   readonly #reached = new ReachedPosition();
-  /** False until the end of the log is reached: before, runs that have ended may seem unfinished. */
+  /** False until the end of the log is reached. Before that, ended runs may seem unfinished. */
   #current = false;
   #turns = 0;
 
   /**
-   * @param startsRuns whether this process starts runs, which are ordered for it
+   * @param startsRuns whether this process starts runs, which must then be ordered
    * @param weightOf a namespace's share of the starts, 1 or more. Default: 1 for each
    */
   constructor(
@@ -88,7 +88,7 @@ export class RunQueue {
     return this.#runs.countOf(party);
   }
 
-  /** How many runs are not running. An upper bound, as stale entries count too. */
+  /** How many runs are not running. An upper bound, because stale entries count too. */
   get waiting(): number {
     return this.ready.size + this.#later.size;
   }
@@ -98,7 +98,7 @@ export class RunQueue {
     return this.#current;
   }
 
-  /** How far this queue has followed the log, as far as it is current. */
+  /** The position up to which this queue has followed the log, if the queue is current. */
   get position(): Position {
     return this.#reached.position;
   }
@@ -116,7 +116,10 @@ export class RunQueue {
     return this.#runs.values();
   }
 
-  /** Loads the unfinished runs, then follows the log until the signal is aborted. @param ready called at its end */
+  /**
+   * Loads the unfinished runs, then follows the log until the signal is aborted.
+   * @param ready called at the end of the log
+   */
   async follow(signal: AbortSignal, ready: () => void): Promise<void> {
     this.#current = false;
     this.#reached.restart();
@@ -136,7 +139,7 @@ export class RunQueue {
     for await (const message of this.#store.subscribe({ after, prefixes: ['run-'], signal })) {
       if (message.kind === 'events') {
         for (const event of message.events) this.#take(event);
-        // Before the end of the log, queued runs may have been taken since.
+        // Before the end of the log, queued runs may already have been taken by a worker.
         if (!this.#current) continue;
         const last = message.events.at(-1);
         if (last !== undefined) this.#reached.reach(last.position);
@@ -157,7 +160,7 @@ export class RunQueue {
   }
 
   /**
-   * The run whose turn it is to start now: by the turns of namespaces and agents, then by priority and age.
+   * The run whose turn it is to start now, by the turns of namespaces and agents, then by priority and age.
    *
    * @returns null if no run may start now
    */
@@ -197,7 +200,7 @@ export class RunQueue {
     this.#change(run, event, revision, trace);
   }
 
-  /** Applies a run's stream, which may be ahead of what this queue has seen of the log. */
+  /** Applies a run's stream, which may be ahead of this queue. */
   refresh(run: QueuedRun, known: KnownRun): void {
     if (run.ended || known.revision <= run.revision) return;
     run.revision = known.revision;
@@ -221,7 +224,7 @@ export class RunQueue {
     this.#enqueue(run);
   }
 
-  /** Builds a run that is not in the log yet. @param at when it will be requested */
+  /** Builds a run that is not in the log yet. @param at the time of its request */
   draft(id: string, request: DataOf<'RunRequested'>, at: Instant): QueuedRun {
     const run = fromRequest(id, request, toIso(at), true, this.#turn());
     run.revision = NOT_WRITTEN;
@@ -240,7 +243,7 @@ export class RunQueue {
     return true;
   }
 
-  /** An expected run was not written, as far as is known. If the log has brought it meanwhile, it is queued. */
+  /** An expected run was not written, as far as is known. If the log has brought it in the meantime, it is queued. */
   dropExpected(run: QueuedRun): void {
     run.taken = false;
     if (run.revision !== NOT_WRITTEN) {
@@ -258,7 +261,7 @@ export class RunQueue {
   }
 
   /**
-   * Reads what happened to the runs that this process executes while the log was not followed. Otherwise a canceled run
+   * Reads the events that runs executed here have received while the log was not followed. Otherwise a canceled run
    * would continue until its step ends.
    */
   async #catchUpTaken(): Promise<void> {
@@ -279,7 +282,8 @@ export class RunQueue {
     const known = this.#runs.get(id);
     const { occurredAt, traceparent } = event.metadata;
     if (known) {
-      // This process wrote it, or the log is followed again from an earlier position.
+      // Already applied: this process wrote the event, or the log is followed again from an earlier
+      // position.
       if (event.revision <= known.revision) return;
       this.#change(known, event as RunEvent, event.revision, traceparent, fromIso(occurredAt));
       if (known.taken) for (const { onTaken } of this.#listeners) onTaken?.(known, event);
@@ -308,7 +312,7 @@ export class RunQueue {
     // Without a view, the log brings all runs that ever existed; the unfinished ones are enqueued at its end.
     if (!this.#current) return;
     this.#notifyStarted(run);
-    // A taken run is put back by the worker; here it would be skipped and lost.
+    // The worker puts a taken run back. If it were added here, it would be skipped and lost.
     if (!this.#startsRuns || !mayStart(run) || run.taken) return;
     if (run.runAt <= this.#clock.now()) this.ready.push(run);
     else this.#later.push({ at: run.runAt, run });

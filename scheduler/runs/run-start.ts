@@ -31,14 +31,14 @@ export class RunStart {
   readonly event: ReturnType<typeof startRun>;
   readonly #options: RunStartOptions;
   readonly #run: QueuedRun;
-  /** The attempt goes on, after a wait or its worker's death. */
+  /** The attempt continues after a wait or its worker's death. */
   readonly #continues: boolean;
   #at: Instant;
   #newEvent: NewEvent | undefined;
   #writing: Promise<void> | null = null;
   #isWritten = false;
 
-  /** @param known the run's stream; null when it holds nothing but the request */
+  /** @param known the run's stream; null if it has only the request */
   constructor(options: RunStartOptions, run: QueuedRun, at: Instant, known: KnownRun | null) {
     const { id, lease } = options.membership;
     this.event = startRun(known ?? run, id, at + lease);
@@ -76,7 +76,7 @@ export class RunStart {
     this.written();
   }
 
-  /** The events of an end, after this start unless that is written. */
+  /** The events of an end, preceded by this start unless the start is already written. */
   withEnd(ends: readonly RunEvent[]): readonly RunEvent[] {
     return this.#isWritten || ends.length === 0 ? ends : [this.event, ...ends];
   }
@@ -92,13 +92,13 @@ export class RunStart {
     return this.#newEvent as NewEvent;
   }
 
-  /** Moves a start that was prepared ahead; its lease ends sooner by as much. */
+  /** Moves the time of a start that was prepared ahead. Its lease becomes shorter by the same amount. */
   moveTo(now: Instant): void {
     this.#at = now;
     occurAt([this.newEvent], now);
   }
 
-  /** The start is in the log. */
+  /** Notes that the start is in the log. */
   written(): void {
     if (this.#isWritten) return;
     this.#isWritten = true;

@@ -22,11 +22,11 @@ export interface RunWriting {
   readonly events: readonly RunEvent[];
   /** When they occur. */
   readonly now: Instant;
-  /** When the first one occurred, if earlier. */
+  /** When the first event occurred, if earlier. */
   readonly started?: Instant | undefined;
   /** An append to another stream in the same call. Tried once. */
   readonly handOver?: HandOver | null | undefined;
-  /** The events again, after the run was canceled or one of its waits has ended. Default: the same. */
+  /** Builds the events again after the run was canceled or one of its waits has ended. Default: the same events. */
   readonly again?: (() => readonly RunEvent[]) | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface StreamOwner {
   readonly traceparent: string | undefined;
   /** The run was canceled. */
   cancel(): void;
-  /** A wait of the run has ended. */
+  /** Called when a wait of the run has ended. */
   resumed(event: EventOf<'RunStepResumed'>): void;
 }
 
@@ -50,8 +50,8 @@ export class RunStream {
   readonly #run: QueuedRun;
   readonly #name: string;
   /**
-   * The last event that this execution knows. The queue's revision also follows other processes: with it, a worker that
-   * has lost its run could still append.
+   * The last event that this execution knows. The queue's revision is not used, because it also follows other
+   * processes, and with it a worker that has lost its run could still append.
    */
   revision: number;
 
@@ -75,7 +75,7 @@ export class RunStream {
 
   /**
    * Appends at the known revision. Retries while the event log is unavailable and this worker counts as alive. After a
-   * conflict with a cancel request or the end of a wait, the run is still ours, and the append is retried.
+   * conflict with a cancel request or the end of a wait, this worker still has the run, so it repeats the append.
    *
    * @returns the written events
    */
@@ -107,10 +107,11 @@ export class RunStream {
         along?.failed();
         along = null;
         const isOwn = isTemporary(error) || (isConflict(error) && error.stream === stream);
-        // The hand-over was rejected, and ours may be in the log: retried alone, it says so.
+        // The hand-over was rejected, but the events of the run may be in the log. Retrying them
+        // alone shows whether they are.
         if (!wasAlone && !isOwn) continue;
         if (isConflict(error)) {
-          // Otherwise the log has brought the foreign event meanwhile.
+          // Otherwise, the foreign event has arrived from the log in the meantime.
           if (this.revision === expected) await this.#takeForeign(error);
           if (again === undefined) continue;
           events = again();
@@ -142,14 +143,17 @@ export class RunStream {
     return newEvents;
   }
 
-  /** Takes the events of others that leave the run ours. @throws the conflict when another process has the run */
+  /**
+   * Applies other processes' events after which the run still belongs to this worker.
+   * @throws the conflict if another process has the run
+   */
   async #takeForeign(conflict: Error): Promise<void> {
     const events = await this.#options.store.readStream(this.#name, { from: this.revision + 1 });
     const isOurs = events.every(({ type }) => foreignTypes.has(type));
     if (events.length === 0 || !isOurs) throw conflict;
     for (const event of events) {
       this.revision = event.revision;
-      // Before what is appended next: the queue takes over nothing older than what it knows.
+      // Applied before the next append, because the queue ignores events older than those it knows.
       this.#options.queue.applied(this.#run, event as RunEvent, event.revision);
       if (event.type === 'RunStepResumed') this.#owner.resumed(event);
       else if (event.type === 'RunCancelRequested') this.#owner.cancel();
@@ -157,7 +161,7 @@ export class RunStream {
   }
 }
 
-/** What others may append to the stream of a run that is executed. */
+/** The events that other processes may append to the stream of a run that is being executed. */
 export const foreignTypes: ReadonlySet<string> = new Set<RunEvent['type']>([
   'RunCancelRequested',
   'RunStepResumed',

@@ -40,17 +40,17 @@ export interface StartedRun {
 /** Whether a run may start now. */
 export type Admission =
   | { readonly kind: 'go' }
-  /** Not before then, unless something changes. */
+  /** The run must wait until this time, unless something changes. */
   | { readonly kind: 'wait'; readonly until: Instant }
-  /** Never: this event ends it. */
+  /** The run must never start; this event ends it. */
   | { readonly kind: 'end'; readonly event: RunEvent };
 
 /** An append to another stream in the same call as a run's end, to pass the run's key on. */
 export interface HandOver {
   readonly append: StreamAppend;
-  /** It is in the log. */
+  /** The append is in the log. */
   done(result: AppendResult): void;
-  /** It is not in the log, or that is unknown: the key must be released later. */
+  /** The append is not in the log, or may not be. The key must be released later. */
   failed(): void;
 }
 
@@ -61,15 +61,15 @@ export type PipelineOutcome = ExecutionResult;
 export interface Work {
   readonly run: QueuedRun;
   readonly task: LiveTask;
-  /** The run's stream; null when it holds nothing but the request. */
+  /** The run's stream; null if it has only the request. */
   readonly known: KnownRun | null;
   readonly attempt: number;
   readonly stop: StopSignal;
   /** Makes records durable. */
   readonly record: (records: readonly StepRecord[]) => Promise<void>;
-  /** Passes on waits that end while the attempt goes on. */
+  /** Reports waits that end during the attempt. */
   readonly onResumed?: ResumptionSource | undefined;
-  /** Of the attempt, if it is traced. */
+  /** The span of the attempt, if it is traced. */
   readonly span?: Span | undefined;
 }
 

@@ -4,10 +4,10 @@ import type { HeldScope } from '../fairness/fair-queue.ts';
 import type { QueuedRun } from './queued-run.ts';
 import { increase } from './unfinished-runs.ts';
 
-/** How many tasks are listed as holders of slots, those with the most runs first. */
+/** How many tasks are listed as holders of slots. Those with the most runs come first. */
 const MAX_HOLDERS = 5;
 
-/** How many reached limits are listed. */
+/** The most reached limits that are listed. */
 const MAX_REACHED = 100;
 
 /** A task whose runs hold slots. */
@@ -22,13 +22,13 @@ export type SlotHolder = JsonObject & {
   readonly run_id: string;
 };
 
-/** How many slots of one process each agent and each namespace may hold, 1 or more. */
+/** The most slots of one process that each agent and each namespace may hold, 1 or more. */
 export interface SlotLimits {
   readonly perAgent: number;
   readonly perNamespace: number;
 }
 
-/** An agent or a namespace that holds as many slots of a process as it may. */
+/** An agent or a namespace that has reached its limit of slots in a process. */
 export type LimitReached = JsonObject & {
   readonly scope: HeldScope;
   /** The agent's id, or the namespace. */
@@ -41,13 +41,13 @@ export type LimitReached = JsonObject & {
 export type SlotUse = JsonObject & {
   readonly slots: number;
   readonly taken: number;
-  /** Since when runs have been waiting with no free slot, ISO 8601; null otherwise. */
+  /** The time since which runs have been waiting because no slot is free, ISO 8601; null if none are. */
   readonly full_since: string | null;
   /** Empty while `full_since` is null. */
   readonly holders: readonly SlotHolder[];
   /** Slots held by direct tool calls; omitted if none. */
   readonly calls?: number;
-  /** Namespaces and agents that hold as many as they may; omitted if there are none. */
+  /** Namespaces and agents that have reached their limit; omitted if there are none. */
   readonly limits_reached?: readonly LimitReached[];
 };
 
@@ -63,7 +63,7 @@ export class Slots {
 
   /**
    * @param calls slots held by direct tool calls
-   * @param limits Default: none but the size
+   * @param limits Default: only the size limits
    */
   constructor(size: number, calls: () => number = () => 0, limits?: SlotLimits) {
     this.size = size;
@@ -80,7 +80,7 @@ export class Slots {
     return this.#held.size + this.#calls() < this.size;
   }
 
-  /** Whose limit keeps a run from a slot that is free; null if none does. */
+  /** The limit that prevents a run from taking a free slot; null if there is none. */
   limitReached({ createdBy, namespace }: QueuedRun): HeldScope | null {
     const { perAgent, perNamespace } = this.#limits;
     if ((this.#byAgent.get(createdBy) ?? 0) >= perAgent) return 'agent';
@@ -150,9 +150,9 @@ export class Slots {
 
 /** A shortage of slots across all workers. */
 export interface SlotShortage {
-  /** Since when runs have been waiting with no free slot on any worker. */
+  /** The time since which runs have been waiting because no worker has a free slot. */
   readonly since: Instant;
-  /** Of all workers byTask. */
+  /** The number of slots of all workers. */
   readonly slots: number;
   readonly holders: readonly SlotHolder[];
   /** Slots held by direct tool calls. */

@@ -12,10 +12,11 @@ import { isTemporary } from './run-ending.ts';
 import type { QueuedRun } from './queued-run.ts';
 import type { RunParts } from './run-work.ts';
 
-/** What a failure is reported as. */
+/** The messages that report failures. */
 const NOT_CHECKED = 'could not check for runs of dead workers';
+const NOT_FREED = 'could not free a run of a dead worker';
 
-/** How many runs are freed in parallel: each waits for a commit, which takes long on a busy log. */
+/** How many runs are freed in parallel. Each waits for a commit, which takes long on a busy log. */
 const CONCURRENCY = 32;
 
 interface TakeOverOptions extends RunParts {
@@ -25,8 +26,8 @@ interface TakeOverOptions extends RunParts {
 }
 
 /**
- * Frees the runs of dead workers. The run's stream names its worker, and the heartbeat tells whether it is alive. Any
- * process may do this; the append decides.
+ * Frees the runs of dead workers. The run's stream names its worker, and the heartbeat tells whether that worker is
+ * alive. Any process may do this; the append decides.
  */
 export class TakeOver {
   readonly #options: TakeOverOptions;
@@ -51,15 +52,19 @@ export class TakeOver {
 
   /** Checks every running run once. @returns how many were freed */
   async pass(): Promise<number> {
-    const { queue, coordination } = this.#options;
+    const { queue, telemetry } = this.#options;
     const candidates = [...queue.all()].filter(isCandidate);
-    if (candidates.length === 0) return 0;
-    // Read now: a worker with a late heartbeat may be back.
-    const alive = new Set((await coordination.alive()).map(({ id }) => id));
-    const freed = await mapInBatches(candidates, CONCURRENCY, async (run) => {
-      return this.#isAbandoned(run, alive) && (await this.#tryToFree(run));
-    });
-    return freed.filter(Boolean).length;
+    const outcomes = candidates.length === 0 ? [] : await this.#freeAbandoned(candidates);
+    if (!outcomes.includes('failed')) telemetry.failures.worked(NOT_FREED);
+    return outcomes.filter((outcome) => outcome === 'freed').length;
+  }
+
+  async #freeAbandoned(candidates: readonly QueuedRun[]): Promise<readonly Outcome[]> {
+    // Read again, because a worker with a late heartbeat may be back.
+    const alive = new Set((await this.#options.coordination.alive()).map(({ id }) => id));
+    return mapInBatches(candidates, CONCURRENCY, async (run) =>
+      this.#isAbandoned(run, alive) ? this.#tryToFree(run) : 'kept',
+    );
   }
 
   #isAbandoned(run: QueuedRun, alive: ReadonlySet<string>): boolean {
@@ -68,18 +73,17 @@ export class TakeOver {
     // Its start was written by this process, but the response was lost.
     if (run.owner === membership.id) return true;
     if (alive.has(run.owner) || membership.isAlive(run.owner)) return false;
-    return membership.canJudgeOthers;
+    return membership.canDeclareOthersDead;
   }
 
-  /** An unreadable run does not keep others from being freed. @throws EventStoreError while the log is unavailable */
-  async #tryToFree(run: QueuedRun): Promise<boolean> {
+  /** An unreadable run does not prevent the release of others. @throws EventStoreError while the log is unavailable */
+  async #tryToFree(run: QueuedRun): Promise<Outcome> {
     try {
-      return await this.#free(run);
+      return (await this.#free(run)) ? 'freed' : 'kept';
     } catch (error) {
       if (isTemporary(error)) throw error;
-      const message = 'could not free a run of a dead worker';
-      this.#options.telemetry.failures.failed(message, error, { run: run.id });
-      return false;
+      this.#options.telemetry.failures.failed(NOT_FREED, error, { run: run.id });
+      return 'failed';
     }
   }
 
@@ -96,6 +100,9 @@ export class TakeOver {
   }
 }
 
+/** What has become of a run. */
+type Outcome = 'freed' | 'kept' | 'failed';
+
 const isCandidate = (run: QueuedRun): boolean =>
   run.state === 'running' && !run.taken && run.owner !== null;
 
@@ -103,7 +110,7 @@ const isCandidate = (run: QueuedRun): boolean =>
 export interface AbandonedRun extends Pick<QueuedRun, 'id' | 'taskId' | 'taskRevision'> {
   /** The worker. */
   readonly owner: string;
-  /** Of its last known event. */
+  /** The revision of its last known event. */
   readonly revision: number;
 }
 
@@ -111,12 +118,12 @@ export interface AbandonedRun extends Pick<QueuedRun, 'id' | 'taskId' | 'taskRev
 export interface FreedRun {
   /** The last event that was appended. */
   readonly event: RunEvent;
-  /** At the revision to which the run is pinned. */
+  /** The task at the revision to which the run is pinned. */
   readonly task: LiveTask;
 }
 
 /**
- * Takes a run from a dead worker. It continues elsewhere, or fails if that has happened too often.
+ * Takes a run from a dead worker. The run continues elsewhere, or fails if it has lost its worker too often.
  *
  * @returns null when that worker no longer has it
  * @throws EventStoreError except lost races; RefusalError `NOT_FOUND` for its task

@@ -11,13 +11,16 @@ import type { QueuedRun } from './queued-run.ts';
 
 const go: Admission = { kind: 'go' };
 
-/** How often a run that waits checks whether its task is still paused, or its agent disabled. Milliseconds. */
+/**
+ * The interval at which a waiting run checks whether its task is still paused or its agent still disabled.
+ * Milliseconds.
+ */
 const PAUSE_CHECK_INTERVAL = 5000;
 
 /**
- * Admits a run by its agent's state and its task's status. While the agent is disabled, no run starts: it waits, or is
- * canceled with all runs of the agent, as the disabling says. While the task is paused, or its agent may not have it, a
- * scheduled run is skipped and a backfill run waits. Runs of a canceled task are canceled.
+ * Admits a run by its agent's state and its task's status. While the agent is disabled, no run starts. The disabling
+ * decides whether runs wait or are all canceled. While the task is paused or its agent may not have it, a scheduled run
+ * is skipped and a backfill run waits. Runs of a canceled task are canceled.
  */
 export function taskAdmission(
   tasks: PinnedTasks,
@@ -26,24 +29,24 @@ export function taskAdmission(
 ): (run: QueuedRun) => Admission | Promise<Admission> {
   return (run) => {
     const latest = tasks.latest(run.taskId);
-    const starting = owners.startDenial(run.createdBy);
-    const going = owners.stepDenial(run.createdBy);
-    if (latest instanceof Promise || starting instanceof Promise || going instanceof Promise) {
-      return Promise.all([latest, starting, going]).then(([task, toStart, toGoOn]) =>
-        admit(run, requireTask(task).status, { toStart, toGoOn }, clock),
+    const start = owners.startDenial(run.createdBy);
+    const step = owners.stepDenial(run.createdBy);
+    if (latest instanceof Promise || start instanceof Promise || step instanceof Promise) {
+      return Promise.all([latest, start, step]).then(([task, toStart, toContinue]) =>
+        admit(run, requireTask(task).status, { toStart, toContinue }, clock),
       );
     }
-    return admit(run, latest.status, { toStart: starting, toGoOn: going }, clock);
+    return admit(run, latest.status, { toStart: start, toContinue: step }, clock);
   };
 }
 
-/** Why a run may not start, and why it may do nothing more. */
+/** Says why a run may not start or continue. */
 interface Denials {
   readonly toStart: Denial | null;
-  readonly toGoOn: Denial | null;
+  readonly toContinue: Denial | null;
 }
 
-/** What else admits runs. Defaults: no quota, and every owner. */
+/** Further conditions for admission. Defaults: no quota, and every owner. */
 interface AdmissionOptions {
   readonly rate?: Pick<RunRate, 'admit'> | undefined;
   readonly owners?: Owners | undefined;
@@ -75,10 +78,10 @@ export function runAdmission(
 function admit(
   run: QueuedRun,
   status: 'active' | 'paused' | 'canceled',
-  { toStart, toGoOn }: Denials,
+  { toStart, toContinue }: Denials,
   clock: Pick<Clock, 'now'>,
 ): Admission {
-  if (status === 'canceled' || toGoOn?.code === 'agent_disabled') {
+  if (status === 'canceled' || toContinue?.code === 'agent_disabled') {
     return { kind: 'end', event: { type: 'RunCanceled', data: { attempt: run.attempt } } };
   }
   if (run.attempt > 0) return go;
@@ -86,7 +89,8 @@ function admit(
   if (toStart?.code === 'agent_disabled') return wait;
   if (status === 'active' && toStart === null) return go;
   if (run.trigger === 'backfill') return wait;
-  // Without the right to it, a run by hand or by an event fails when it starts, and says why.
+  // Without that right, a manual run or a run of an event fails when it starts, with the reason as
+  // its error.
   if (run.trigger !== 'schedule') return go;
   return {
     kind: 'end',

@@ -23,7 +23,7 @@ export class UnfinishedRuns {
     return this.#runs.values();
   }
 
-  /** Adds a run that is not known. */
+  /** Adds a run that is not known yet. */
   add(run: QueuedRun): void {
     this.#runs.set(run.id, run);
     increase(this.#byAgent, run.createdBy, 1);
@@ -47,7 +47,7 @@ export class UnfinishedRuns {
   }
 }
 
-/** Changes a count; a count of 0 is removed. */
+/** Changes a count, and removes it at 0. */
 export function increase(counts: Map<string, number>, key: string, by: number): void {
   const count = (counts.get(key) ?? 0) + by;
   if (count > 0) counts.set(key, count);

@@ -97,7 +97,7 @@ const transform = defineTool({
   },
 });
 
-/** A failed expression fails again. */
+/** A retry of a failed expression would fail again. */
 function failPermanently(error: unknown): never {
   if (error instanceof PipelineError) throw new ToolError(error.message, { retryable: false });
   throw error;

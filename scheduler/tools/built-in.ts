@@ -16,7 +16,7 @@ export interface BuiltInTools {
 /**
  * Creates the registry of a process.
  * @param options.actions implement `events.publish` and `tasks.run`
- * @param options.offered the tools of workers; default: none. All other options are those of `http.request`
+ * @param options.offered the tools of workers; default: none. All other options are for `http.request`
  */
 export function createBuiltInTools(options: {
   readonly actions: ServiceActions;

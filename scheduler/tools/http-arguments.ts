@@ -3,7 +3,7 @@ import { Type, type Static } from '@sinclair/typebox';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 export type Method = (typeof methods)[number];
 
-/** Marks what may hold secrets. */
+/** Marks arguments that may contain secrets. */
 const secret = { 'x-secret': true } as const;
 
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()]);

@@ -7,7 +7,7 @@ import { ToolError, type ToolCall } from './tool.ts';
 /** Headers that may follow a redirect to another origin. All others may hold credentials. */
 const harmlessHeaders = new Set(['accept', 'accept-encoding', 'accept-language', 'user-agent']);
 
-/** Headers that frame a message. The client alone sets them. */
+/** Headers that frame a message. Only the client sets them. */
 const framingHeaders = new Set([
   'expect',
   'keep-alive',
@@ -23,7 +23,7 @@ export interface Hop {
   readonly url: URL;
   /** The URL in errors: without query, credentials and secrets. */
   readonly shown: string;
-  /** The host in errors and spans, with secrets masked; all of it where they cannot be located. */
+  /** The host in errors and spans, with secrets masked. The whole host is masked if they cannot be located in it. */
   readonly host: string;
   readonly method: Method;
   /** Names in lower case. */
@@ -74,9 +74,9 @@ export function firstHop(args: HttpArguments, call: ToolCall, userAgent: string)
 }
 
 /**
- * Sends secrets only where they may be sent. A redirect must lead there too, even if it drops the headers: its server
- * may have put a secret into the address.
- * @param host as errors may show it
+ * Checks that secrets are only sent to allowed hosts. A redirect must also lead to an allowed host, even if it drops
+ * the headers, because the server may have put a secret into the address.
+ * @param host in a form that errors may show
  * @throws ToolError
  */
 function refuseHost(
@@ -88,7 +88,7 @@ function refuseHost(
   if (secrets.length === 0) return;
   const issue = hostIssue(secrets, url, host);
   if (issue !== null) throw new ToolError(issue, { retryable: false });
-  // Servers of many names choose by this header, not by the address.
+  // Servers with several names choose by this header, not by the address.
   const named = headers.get('host');
   if (named !== undefined && named.toLowerCase() !== url.host) {
     const message = 'the header host must be left out of a request with a secret';
@@ -126,8 +126,8 @@ function unescaped(text: string): string {
 }
 
 /**
- * Follows a redirect as browsers do: 303 becomes GET, and so does a POST with 301 or 302. Another origin receives no
- * body and no header that may hold credentials.
+ * Follows a redirect as browsers do: any method becomes GET with 303, and POST becomes GET with 301 or 302. Another
+ * origin receives no body and no header that may hold credentials.
  */
 export function nextHop(hop: Hop, status: number, location: string, call: ToolCall): Hop {
   const url = parseUrl(location, call, hop.url);
@@ -161,7 +161,7 @@ export function nextHop(hop: Hop, status: number, location: string, call: ToolCa
 
 /**
  * A URL without query and credentials.
- * @param masked as the caller wrote it; normalizing first could hide a secret from the mask
+ * @param masked the URL as the caller wrote it, because normalizing first could hide a secret from the mask
  */
 function shownAs(masked: string, base?: string): string {
   if (!URL.canParse(masked, base)) {

@@ -20,7 +20,7 @@ import { ToolError, type Tool, type ToolCall } from './tool.ts';
 /** Limit of a body, in decoded bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** Bytes of a redirect's body that are read so that its connection can be reused. */
+/** The most bytes of a redirect's body that are read so that its connection can be reused. */
 const MAX_DISCARDED_BYTES = 64 * 1024;
 
 const MAX_REDIRECTS = 5;

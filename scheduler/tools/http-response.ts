@@ -14,9 +14,9 @@ export function isRetryableStatus(status: number): boolean {
 }
 
 /**
- * A body as a JSON value: parsed if it is JSON, a string if it is text ({@link decodeText}), null if empty, else Base64.
- * `content_encoding` names a coding that could not be decoded. A number that JavaScript cannot represent becomes a string
- * of its digits, named in `warnings`.
+ * A body as a JSON value: parsed if it is JSON, a string if it is text ({@link decodeText}), null if empty, otherwise
+ * Base64. `content_encoding` names a coding that could not be decoded. A number that JavaScript cannot represent
+ * becomes a string of its digits, named in `warnings`.
  */
 export function decodeBody(
   { bytes, truncated, coding }: Omit<BodyContent, 'fault'>,
@@ -48,7 +48,7 @@ export function decodeBody(
   return { body: text, ...about };
 }
 
-/** A body for an error's message, or the name of its unknown content coding. */
+/** A body for an error's message. If its content coding is unknown, the name of that coding. */
 export function bodyForMessage(
   { bytes, coding }: Pick<BodyContent, 'bytes' | 'coding'>,
   contentType: string,

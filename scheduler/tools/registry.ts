@@ -1,4 +1,8 @@
-import { argumentCheck, type ArgumentCheck } from '../../domain/pipeline/arguments.ts';
+import {
+  argumentCheck,
+  ownArgumentCheck,
+  type ArgumentCheck,
+} from '../../domain/pipeline/arguments.ts';
 import type { KnownTools } from '../../domain/pipeline/check-payload.ts';
 import type { Tool } from './tool.ts';
 import { workerTool, type OfferedTools } from './worker-tools.ts';
@@ -19,8 +23,8 @@ export interface NamespaceTools extends KnownTools {
 }
 
 /**
- * The tools of this process, which every namespace has; then those that workers offer, each in the namespace of its
- * worker.
+ * The tools of this process, which every namespace has, followed by those that workers offer, each in the namespace of
+ * its worker.
  */
 export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>();
@@ -31,7 +35,7 @@ export class ToolRegistry {
 
   constructor(builtIn: readonly Tool[] = []) {
     this.builtIn = builtIn;
-    for (const tool of builtIn) this.register(tool);
+    for (const tool of builtIn) this.#add(tool, ownArgumentCheck);
   }
 
   /** Changes with each registered or removed tool. */
@@ -51,10 +55,7 @@ export class ToolRegistry {
 
   /** @throws Error when the name is taken or the schema is not a valid JSON schema */
   register(tool: Tool): void {
-    if (this.#tools.has(tool.name))
-      throw new Error(`a tool named ${tool.name} is already registered`);
-    this.#tools.set(tool.name, { tool, check: argumentCheck(tool.schema) });
-    this.#revision += 1;
+    this.#add(tool, argumentCheck);
   }
 
   /** Removes a tool, if it exists. Running calls continue. */
@@ -62,7 +63,7 @@ export class ToolRegistry {
     if (this.#tools.delete(name)) this.#revision += 1;
   }
 
-  /** What the pipelines of a namespace can use, now and later. */
+  /** A live view of the tools that the pipelines of a namespace can use. */
   of(namespace: string): NamespaceTools {
     const known = this.#namespaces.get(namespace);
     if (known !== undefined) return known;
@@ -76,6 +77,13 @@ export class ToolRegistry {
     };
     this.#namespaces.set(namespace, tools);
     return tools;
+  }
+
+  #add(tool: Tool, compile: (schema: object) => ArgumentCheck): void {
+    if (this.#tools.has(tool.name))
+      throw new Error(`a tool named ${tool.name} is already registered`);
+    this.#tools.set(tool.name, { tool, check: compile(tool.schema) });
+    this.#revision += 1;
   }
 
   #find(namespace: string, name: string): RegisteredTool | undefined {

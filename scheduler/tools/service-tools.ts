@@ -5,7 +5,7 @@ import { defineTool } from './basic-tools.ts';
 import { limitOf, timeoutSeconds } from './waiting-tools.ts';
 import { Suspension, ToolError, type CallOrigin, type Tool, type ToolCall } from './tool.ts';
 
-/** Default limit of a wait for another run. */
+/** The default limit of a wait for another run. */
 const DAY_SECONDS = 86_400;
 
 /** The agent for which a tool acts on the service, and the cause. */
@@ -14,9 +14,9 @@ export interface ActionOrigin {
   readonly actor: string;
   /** The run whose step acts: the cause of all resulting events. */
   readonly causation: { readonly runId: string; readonly taskId: string; readonly step: string };
-  /** The same for each try of a step, so that a retry repeats the same command. */
+  /** Identical for each try of a step, so that a retry repeats the same command. */
   readonly commandId: string;
-  /** Set for a call outside a run; such a call is not a cause. */
+  /** Set for a call outside a run, which is not a cause. */
   readonly origin?: CallOrigin | undefined;
   readonly signal: AbortSignal;
 }
@@ -73,7 +73,7 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
   });
   const run = defineTool({
     name: 'tasks.run',
-    description: 'Requests a run of another task, now, and waits for its end if asked to.',
+    description: 'Requests a run of another task. With `wait`, it waits for the end of the run.',
     schema: Type.Object(
       {
         task_id: Type.String({
@@ -84,7 +84,7 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
         params: Type.Optional(
           Type.Unsafe<JsonObject>({
             type: 'object',
-            description: 'replaces default params of that task, key by key',
+            description: 'overrides default params of that task, key by key',
           }),
         ),
         wait: Type.Optional(
@@ -108,7 +108,7 @@ export function serviceTools(actions: ServiceActions): readonly Tool[] {
       const until = limitOf(call, timeout_seconds ?? DAY_SECONDS);
       const origin = originOf(call);
       const { attempt = 1, runId, step } = call;
-      // A later attempt starts another run: the earlier one has failed.
+      // A later attempt requests another run, because the earlier one has failed.
       const commandId = attempt === 1 ? origin.commandId : `${origin.commandId}#${attempt}`;
       const parent = { run_id: runId, step };
       const asked = { task_id, params, ...origin, commandId, parent };

@@ -16,19 +16,28 @@ export interface Tool {
    * a secret are marked `x-secret`.
    */
   readonly schema: object;
-  /** When the schema replaced another one, ISO 8601. Tasks from before are not checked against it. Default: never. */
+  /** When the schema replaced another one, ISO 8601. Older tasks are not checked against it. Default: never. */
   readonly schemaSince?: string;
   /** Answers synchronously and has no outside effect: it has no timeout, and may safely run again after a crash. */
   readonly synchronous?: boolean;
-  /** Evaluates an expression in its arguments, whose cost is unknown even if the arguments are constants. */
+  /**
+   * Whether it evaluates an expression in its arguments. The cost of that is unknown even if the arguments are
+   * constants.
+   */
   readonly evaluates?: boolean;
-  /** A worker of its own executes it (`POST /workers`): its steps wait for the worker's result, and `run` is not called. */
+  /**
+   * Whether an external worker executes it (`POST /workers`). Its steps wait for the worker's result, and `run` is not
+   * called.
+   */
   readonly isExternal?: boolean;
   /** Its arguments end up in events: secrets in them are masked before the call. */
   readonly withoutSecrets?: boolean;
-  /** It sends secrets only where they may be sent. Others are only given secrets that may be sent everywhere. */
+  /** Whether it sends secrets only to their allowed hosts. Other tools only get secrets that may be sent everywhere. */
   readonly checksHosts?: boolean;
-  /** Its arguments end up in events as they are: a step whose arguments hold a secret fails before the call. */
+  /**
+   * Whether its arguments are written to events unmasked. A step whose arguments contain a secret then fails before the
+   * call.
+   */
   readonly recordsArguments?: boolean;
   /**
    * @param args rendered and checked; read-only
@@ -42,33 +51,34 @@ export interface Tool {
 export interface ToolCall {
   /** Aborted when the step times out, or its run is canceled or moves to another worker. */
   readonly signal: AbortSignal;
-  /** `<run id>:<step>`: the same for every try of this step, on any worker. */
+  /** `<run id>:<step>`, which is the same for every try of this step on any worker. */
   readonly idempotencyKey: string;
   readonly clock: Clock;
   readonly runId: string;
   readonly taskId: string;
   /** The step, or the item of a `for_each`. */
   readonly step: string;
-  /** Of the run; left out outside of runs. */
+  /** The run's; left out outside runs. */
   readonly attempt?: number;
   /** Id of the agent on whose behalf the run acts: the task's `created_by`. */
   readonly actAs: string;
-  /** The secrets in the arguments, with where they may be sent. Default: none. */
+  /** The secrets in the arguments, and the hosts to which they may be sent. Default: none. */
   readonly secrets?: readonly Secret[];
-  /** Of that agent. */
+  /** The agent's namespace. */
   readonly namespace: string;
   /** Set for a call outside a run. */
   readonly origin?: CallOrigin;
-  /** Of the step, if it is traced. */
+  /** The span of the step, if it is traced. */
   readonly span?: Span;
   /**
-   * Replaces secrets with `***`. Results and errors are masked anyway; text that a tool cuts or rewrites must be masked
-   * before.
+   * Replaces secrets with `***`. Results and errors are masked anyway. But a tool must mask a string before it cuts or
+   * rewrites it.
    */
   mask(text: string): string;
   /**
-   * Evaluates an expression on a value: at once, or elsewhere if that takes long. Left out where it is always at once.
-   * @param work evaluates it; may be given up and repeated
+   * Evaluates an expression on a value: at once, or in another thread if that takes long. Left out if it is always
+   * evaluated at once.
+   * @param work evaluates it; may be stopped and repeated
    */
   evaluateOn?<T>(expression: Expression, value: unknown, work: () => T): T | Promise<T>;
   /** Adds a line to the run's log. */
@@ -87,7 +97,9 @@ export interface CallOrigin {
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** Returned by a tool whose step waits, within a run. What ends the wait gives the step's result. */
+/**
+ * Returned by a tool whose step waits, which is only possible in a run. The end of the wait provides the step's result.
+ */
 export class Suspension {
   readonly waitsFor: WaitsFor;
   /** When the wait ends by itself. */

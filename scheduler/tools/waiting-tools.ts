@@ -10,19 +10,19 @@ import { Suspension, ToolError, type Tool, type ToolCall } from './tool.ts';
 /** Default limits of a wait, in seconds. */
 const WEEK_SECONDS = 7 * 86_400;
 
-/** Longest sleep of a call outside of runs, which nothing wakes after a crash. Seconds. */
+/** The longest sleep of a call outside runs, which would not survive a crash. Seconds. */
 const MAX_DIRECT_SLEEP_SECONDS = 60;
 
 const closed = { additionalProperties: false };
 
-/** The limit of a step's wait. */
+/** The time limit of a step's wait. */
 export const timeoutSeconds = (seconds: number) =>
   Type.Optional(
     Type.Number({
       exclusiveMinimum: 0,
       maximum: MAX_WAIT_SECONDS,
       default: seconds,
-      description: 'most seconds to wait',
+      description: 'maximum seconds to wait',
     }),
   );
 
@@ -40,7 +40,8 @@ const sleep = defineTool({
       ),
       until: Type.Optional(
         Type.String({
-          description: 'when to go on, as 2026-03-01T09:00:00Z; instead of `seconds`',
+          description:
+            'an instant at which to continue, such as 2026-03-01T09:00:00Z; instead of `seconds`',
         }),
       ),
     },
@@ -59,7 +60,7 @@ const sleep = defineTool({
     if (slept <= MAX_DIRECT_SLEEP_SECONDS) {
       return call.clock.sleep(slept * 1000, call.signal).then(() => result);
     }
-    const message = `outside of a run, sleep is limited to ${MAX_DIRECT_SLEEP_SECONDS} s; create a task for it`;
+    const message = `outside a run, sleep is limited to ${MAX_DIRECT_SLEEP_SECONDS} s; create a task for it`;
     throw new ToolError(message, { retryable: false });
   },
 });
@@ -75,7 +76,7 @@ function instantOf(text: string): Instant {
 
 const waitForEvent = defineTool({
   name: 'wait.event',
-  description: 'Waits for an event of a topic.',
+  description: 'Waits for an event on a topic.',
   schema: Type.Object(
     {
       topic: Type.String({
@@ -114,15 +115,15 @@ const waitForEvent = defineTool({
   },
 });
 
-/** What is wrong with the condition of a wait for an event; null if nothing is. */
+/** The fault in the condition of a wait for an event; null if there is none. */
 function conditionIssue(condition: string): string | null {
   const { error, roots } = parseExpression(condition);
   if (error !== null) return error;
-  // A condition without `event` would never be true, and the step would wait until its limit.
+  // A condition that does not read `event` does not depend on the event, so it is a mistake.
   const readsEvent = roots.size === 0 || roots.has('event') || /[@$]/.test(condition);
   return readsEvent
     ? null
-    : 'must read event, as event.payload.id does; insert values of the run by ${…}';
+    : 'must read event, such as event.payload.id; insert values of the run with ${…}';
 }
 
 const approval = defineTool({
@@ -164,10 +165,10 @@ const approval = defineTool({
   },
 });
 
-/** When a wait ends by itself. @throws ToolError outside of a run, which alone can wait */
+/** When a wait ends by itself. @throws ToolError outside a run, because only steps of runs can wait */
 export function limitOf(call: ToolCall, seconds: number): Instant {
   if (call.origin !== undefined) {
-    const message = 'this tool waits, which only the step of a run can; create a task for it';
+    const message = 'this tool waits, which is only possible in a run; create a task for it';
     throw new ToolError(message, { retryable: false });
   }
   return call.clock.now() + seconds * 1000;

@@ -2,7 +2,7 @@ import { argumentCheck } from '../../domain/pipeline/arguments.ts';
 import type { RegisteredTool } from './registry.ts';
 import { ToolError } from './tool.ts';
 
-/** A tool as workers describe it. */
+/** A tool, as described by workers. */
 export interface DescribedTool {
   readonly name: string;
   readonly description: string;
@@ -28,7 +28,7 @@ export function workerTool(offered: DescribedTool): RegisteredTool {
   if (known !== undefined) return known;
   const { name, description, schema, schema_since: schemaSince } = offered;
   const run = (): never => {
-    const message = `workers run ${name}, and only for the step of a run; create a task for it`;
+    const message = `workers run ${name}, and only for steps of runs; create a task for it`;
     throw new ToolError(message, { retryable: false });
   };
   const tool = { name, description, schema, schemaSince, isExternal: true, run };

@@ -21,10 +21,10 @@ import type { RunParts } from '../runs/run-work.ts';
 import { PersistentWork } from './persistent-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not check for runs whose parent was stopped';
 
-/** Milliseconds between two checks of all waits and children, for what a dead process has left. */
+/** Milliseconds between two checks of all waits and children, which find work that a dead process has left. */
 const CHECK_EVERY = 30_000;
 
 /** How many streams a check reads at the same time. */
@@ -35,20 +35,20 @@ interface ChildRunsOptions extends Pick<RunParts, 'store' | 'queue' | 'clock' | 
   readonly leadership: Leadership;
   /** This process, in the metadata. */
   readonly source: string;
-  /** Where large outputs go. Default: nowhere, they are cut. */
+  /** Stores large outputs. Default: they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
 }
 
 /**
- * Ends the waits for runs that have ended, and cancels the runs whose wait was stopped, as with its run's cancellation.
- * One process does this, the leader; the appends decide.
+ * Ends the waits for runs that have ended, and cancels the runs whose wait was stopped, for example because the waiting
+ * run was canceled. Only the leader does this; the appends decide.
  */
 export class ChildRuns {
   readonly #options: ChildRunsOptions;
   readonly #work: PersistentWork;
-  /** By awaited run, the runs that wait for it. May name some that no longer wait. */
+  /** By awaited run: the runs that wait for it. Some may no longer wait. */
   readonly #awaiting = new Map<string, Set<string>>();
-  /** Children that go on without their parents. */
+  /** Children that continue without their parents. */
   readonly #independent = new Set<string>();
 
   constructor(options: ChildRunsOptions) {
@@ -62,7 +62,10 @@ export class ChildRuns {
     });
   }
 
-  /** Checks all waits and children whenever this process begins to lead, and then periodically, until the signal is aborted. */
+  /**
+   * Checks all waits and children whenever this process starts to lead, and then periodically, until the signal is
+   * aborted.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { leadership, queue, clock } = this.#options;
     while (!signal.aborted) {
@@ -78,14 +81,15 @@ export class ChildRuns {
   }
 
   /**
-   * Whether the run that a due wait is for has not ended; true for other waits. If it has ended, this ends the wait.
-   * @throws EventStoreError as the log does
+   * Whether the run that a due wait waits for is unfinished; true for other kinds of waits. If the run has ended, this
+   * ends the wait.
+   * @throws EventStoreError
    */
   async isUnmet(run: QueuedRun, { waits_for, wait_id }: Wait): Promise<boolean> {
     return waits_for.kind !== 'run' || !(await this.#tryToEnd(run.id, wait_id, waits_for.run_id));
   }
 
-  /** Begins nothing more. Resolves when nothing is being written. Never rejects. */
+  /** Starts nothing more. Resolves when nothing is being written. Never rejects. */
   stop(): Promise<void> {
     return this.#work.stop();
   }
@@ -105,7 +109,7 @@ export class ChildRuns {
     const waiting = this.#awaiting.get(awaitedId);
     if (waiting === undefined) this.#awaiting.set(awaitedId, new Set([runId]));
     else waiting.add(runId);
-    // Its end is still to come.
+    // The awaited run has not ended yet.
     if (!leadership.leads || queue.get(awaitedId) !== undefined) return;
     this.#end(runId, waitId, awaitedId);
   }
@@ -155,7 +159,7 @@ export class ChildRuns {
     void this.#work.add(`cancel ${childId}`, () => this.#cancelChild(parentId, childId));
   }
 
-  /** A run that was there before, which a duplicate request named, is not the parent's to cancel. */
+  /** If a duplicate request returned a run that already existed, the parent must not cancel it. */
   async #cancelChild(parentId: string, childId: string): Promise<void> {
     const { store, clock, source } = this.#options;
     const { state } = await load(store, streams.run(childId), runFold);
@@ -167,7 +171,7 @@ export class ChildRuns {
     try {
       await cancelRunIn(store, childId, { ...cause, commandId, reason, now: clock.now() });
     } catch (error) {
-      // It has ended meanwhile.
+      // It has ended in the meantime.
       if (!(error instanceof RefusalError)) throw error;
     }
   }

@@ -6,7 +6,7 @@ import { BoundedCache } from '../../domain/schedule/bounded-cache.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { EventWait } from './open-event-waits.ts';
 
-/** How long conditions may occupy the event loop at a time. Milliseconds. */
+/** How long conditions may block the event loop at a time. Milliseconds. */
 const PAUSE_AFTER_MS = 5;
 
 /** How many parsed conditions are kept. */
@@ -23,7 +23,7 @@ export class EventConditions {
     this.#telemetry = telemetry;
   }
 
-  /** The waits whose condition holds. Each condition is evaluated once, and other work goes on in between. */
+  /** The waits whose condition is true. Each condition is evaluated once, with other work in between. */
   async met(event: TriggeringEvent, waits: readonly EventWait[]): Promise<readonly EventWait[]> {
     const known = new Map<string, boolean>();
     const met: EventWait[] = [];
@@ -44,7 +44,7 @@ export class EventConditions {
     return met;
   }
 
-  /** Whether a condition holds. One that fails does not: the wait goes on. */
+  /** Whether a condition is true. If its evaluation fails, the wait continues. */
   holds(condition: string, event: TriggeringEvent, { runId }: Pick<EventWait, 'runId'>): boolean {
     try {
       const expression = this.#parsed.get(condition, () => parseExpression(condition));
@@ -52,7 +52,7 @@ export class EventConditions {
     } catch (error) {
       if (!(error instanceof PipelineError)) throw error;
       this.#failed.get(condition, () => {
-        const message = 'the condition of a wait failed for an event; the wait goes on';
+        const message = 'the condition of a wait failed for an event; the wait continues';
         this.#telemetry.failures.failed(message, error, { run: runId, event: event.id });
         return true;
       });

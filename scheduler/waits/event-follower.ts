@@ -21,7 +21,7 @@ import { OpenEventWaits, type EventWait } from './open-event-waits.ts';
 import type { PersistentWork } from './persistent-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const NOT_SAVED = 'could not save the position of matched events';
 
 /** How many starts of waits are read at the same time. */
@@ -38,20 +38,20 @@ export interface FollowerParts extends Pick<RunParts, 'store' | 'queue' | 'clock
 }
 
 /**
- * Matches published events with open waits, during one leadership, in log order. An event is matched once the queue has
- * passed it, so that every wait that began before it is known. Where a wait begins is read from its run's stream, when
- * it first matches: an event before it does not count.
+ * Matches published events with open waits in log order, during one leadership. An event is matched once the queue has
+ * passed it, so that all waits that started before it are known. The start of a wait is read from its run's stream when
+ * an event first matches. Earlier events do not count.
  *
- * The saved position: all events up to it were matched with all waits that began before it.
+ * All events up to the saved position were matched with all waits that started before it.
  */
 export class EventFollower {
   readonly #parts: FollowerParts;
   readonly #ending: AbortSignal;
   readonly #fence: number;
   readonly #waits = new OpenEventWaits();
-  /** Of each run, its waits that are indexed or searched for. */
+  /** The waits of each run that are indexed or being searched for. */
   readonly #ofRun = new Map<string, readonly EventWait[]>();
-  /** What is not done yet, with the position to save meanwhile, in log order. */
+  /** Unfinished work in log order, each with the position that may be saved before it is done. */
   readonly #open = new Set<{ readonly before: Position; readonly waitId: string }>();
   readonly #followed = new ReachedPosition();
   #saved: Position = BEGINNING;
@@ -68,7 +68,7 @@ export class EventFollower {
     const { store, queue, checkpoint } = this.#parts;
     const saved = await checkpoint.load();
     await queue.passed(BEGINNING, this.#ending);
-    // Without a wait, events up to here are of no interest.
+    // Without a wait, events up to here do not matter.
     const waiting = [...queue.all()].filter(hasEventWait);
     const after = waiting.length === 0 && saved < queue.position ? queue.position : saved;
     this.#saved = saved;
@@ -86,11 +86,11 @@ export class EventFollower {
 
   /** A run's waits have changed. */
   take(run: QueuedRun): void {
-    // The start takes all runs as they are then.
+    // The start will read all runs in their state at that time.
     if (this.#isStarted) this.#take(run, null);
   }
 
-  /** @param matchedUpTo waits from before it were matched up to there */
+  /** @param matchedUpTo earlier waits were already matched up to this position */
   #take(run: QueuedRun, matchedUpTo: Position | null): void {
     const known = this.#ofRun.get(run.id);
     const isOpenHere = (id: string): boolean =>
@@ -124,7 +124,7 @@ export class EventFollower {
     void this.#do(wait, this.#followed.position, 'search', () => this.#search(wait, matchedUpTo));
   }
 
-  /** Work for a wait, before which the saved position does not move. */
+  /** Work for a wait. The saved position does not move past it until it is done. */
   #do(wait: EventWait, before: Position, what: string, work: () => Promise<void>): Promise<void> {
     const { waitId } = wait;
     const entry = { before, waitId };
@@ -156,7 +156,7 @@ export class EventFollower {
         if (wait.condition !== null && !conditions.holds(wait.condition, event, wait)) continue;
         return this.#resume(wait, event);
       }
-      // No event was matched meanwhile that this search has not seen.
+      // Every event matched in the meantime is also seen by this search.
       if (this.#ending.aborted) return;
       if (this.#followed.position === upTo) {
         if (this.#ofRun.get(wait.runId)?.includes(wait) === true) this.#waits.add(wait);
@@ -188,7 +188,7 @@ export class EventFollower {
     const event = triggeringEventOf(published.data);
     const namespace = namespaceOf(published.data);
     const candidates = this.#waits.candidates(namespace, event.topic, { event });
-    // Searches that end from here on must have seen it.
+    // Searches that end after this point must have seen it.
     this.#followed.reach(published.position);
     const entry = { before, waitId: '' };
     this.#open.add(entry);
@@ -206,7 +206,7 @@ export class EventFollower {
     this.#open.delete(entry);
   }
 
-  /** Whether a wait began before an event. */
+  /** Whether a wait started before an event. */
   async #counts(wait: EventWait, position: Position): Promise<boolean> {
     if (wait.from === null) {
       const start = await startOfWait(this.#parts.store, wait.runId, wait.waitId);
@@ -218,7 +218,7 @@ export class EventFollower {
 
   async #resume({ runId, waitId }: EventWait, event: TriggeringEvent): Promise<void> {
     const { queue, resumer } = this.#parts;
-    // While the queue is read again, it does not know the run.
+    // While the queue is being reloaded, it does not know the run.
     await queue.passed(BEGINNING, this.#ending);
     const run = queue.get(runId);
     if (run === undefined) return;

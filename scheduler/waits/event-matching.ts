@@ -7,7 +7,7 @@ import { EventConditions } from './event-conditions.ts';
 import { EventFollower, type FollowerParts } from './event-follower.ts';
 import { PersistentWork } from './persistent-work.ts';
 
-/** The name of its remembered position. */
+/** The name of its saved position. */
 export const EVENTS_MATCHED_CHECKPOINT = 'events-matched';
 
 interface MatchingOptions extends Pick<
@@ -23,7 +23,7 @@ export class EventMatching {
   readonly #options: MatchingOptions;
   readonly #parts: FollowerParts;
   readonly #work: PersistentWork;
-  /** While this process leads. */
+  /** Set while this process leads. */
   #follower: EventFollower | null = null;
 
   constructor(options: MatchingOptions) {
@@ -57,16 +57,16 @@ export class EventMatching {
   }
 
   /**
-   * Whether a due wait ends by its limit: no event that was published before ends it. True for other waits. Only the
-   * leader knows; elsewhere the answer is false.
-   * @throws EventStoreError as the log does
+   * Whether a due wait for an event has reached its limit without a matching event; always true for other kinds of
+   * waits. Only the leader can tell; other processes return false.
+   * @throws EventStoreError
    */
   async isUnmet(_run: QueuedRun, { waits_for, wait_id }: Wait): Promise<boolean> {
     if (waits_for.kind !== 'event') return true;
     return (await this.#follower?.hasNone(wait_id)) ?? false;
   }
 
-  /** Begins nothing more. Resolves when nothing is being written. Never rejects. */
+  /** Starts nothing more. Resolves when nothing is being written. Never rejects. */
   stop(): Promise<void> {
     return this.#work.stop();
   }

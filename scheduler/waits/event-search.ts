@@ -7,13 +7,13 @@ import type { EventWait } from './open-event-waits.ts';
 
 const PAGE = 100;
 
-/** Where a wait and its run begin in the log. */
+/** The positions in the log at which a wait and its run start. */
 export interface WaitStart {
   readonly suspended: Position;
   readonly requested: Position;
 }
 
-/** Reads where a wait begins; null for a run that is no longer in the log. @throws EventStoreError */
+/** Reads the position at which a wait starts; null for a run that is no longer in the log. @throws EventStoreError */
 export async function startOfWait(
   store: EventStore,
   runId: string,
@@ -43,8 +43,8 @@ export function isPublished(event: RecordedEvent): event is Published {
 }
 
 /**
- * The published events of a topic of a namespace, or of topics of a pattern, after one position and up to another, in log
- * order. Those of a pattern include other topics. Trimmed events are gone.
+ * The published events of a topic of a namespace, or of topics of a pattern, after one position and up to another, in
+ * log order. For a pattern, events of other topics are included. Trimmed events are missing.
  */
 export async function* publishedBetween(
   store: EventStore,

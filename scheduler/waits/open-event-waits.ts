@@ -7,16 +7,16 @@ import { compileTopicPattern, type TopicPattern } from '../../domain/schedule/to
 export interface EventWait {
   readonly runId: string;
   readonly waitId: string;
-  /** Of its run: only events of it count. */
+  /** The namespace of its run; only events of this namespace count. */
   readonly namespace: string;
   /** A pattern. */
   readonly topic: string;
-  /** Null: every event of the topic counts. */
+  /** null: every event of the topic counts. */
   readonly condition: string | null;
   readonly sinceRun: boolean;
   /** Events published later do not count. */
   readonly until: Instant;
-  /** Events after it count; null: not known yet. */
+  /** The position after which events count; null: not known yet. */
   from: Position | null;
 }
 
@@ -24,7 +24,7 @@ export interface EventWait {
 class PatternWaits {
   readonly pattern: TopicPattern;
   readonly #any = new Set<EventWait>();
-  /** By path, and the value that it must have. */
+  /** Waits by path, and by the value that the path must have. */
   readonly #equal = new Map<string, EqualWaits>();
   size = 0;
 
@@ -83,7 +83,7 @@ interface NamespaceWaits {
   readonly patterns: Map<string, PatternWaits>;
 }
 
-/** The open waits for events, by namespace, by topic and by the value that their condition requires. */
+/** The open waits for events, by namespace, topic and the value that their condition requires. */
 export class OpenEventWaits {
   readonly #byId = new Map<string, EventWait>();
   readonly #namespaces = new Map<string, NamespaceWaits>();
@@ -123,7 +123,7 @@ export class OpenEventWaits {
   }
 
   /**
-   * The waits of a namespace whose topic matches and whose condition may hold.
+   * The waits of a namespace whose topic matches and whose condition may be true.
    * @param scope the names of a condition
    */
   candidates(namespace: string, topic: string, scope: object): readonly EventWait[] {

@@ -1,10 +1,10 @@
 import type { Clock } from '../../domain/clock.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 
-/** How many pieces are done at the same time. */
+/** The most pieces of work at the same time. */
 const CONCURRENCY = 64;
 
-/** Pause after a piece has failed; doubled each time, up to the maximum. Milliseconds. */
+/** The pause after a piece has failed, doubled each time up to the maximum. Milliseconds. */
 const FIRST_PAUSE = 500;
 const MAX_PAUSE = 60_000;
 
@@ -19,16 +19,16 @@ interface Piece {
 interface WorkOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** What is logged when a piece fails. */
+  /** The log message for a failed piece. */
   readonly failure: string;
 }
 
-/** Pieces of work that are repeated until they succeed, so many at a time. */
+/** Repeats pieces of work until they succeed, a limited number at a time. */
 export class PersistentWork {
   readonly #options: WorkOptions;
-  /** Those that wait to begin, in their order. */
+  /** Pieces that wait to start, in order. */
   readonly #waiting = new Set<Piece>();
-  /** Those not done, by name. */
+  /** Pieces that are not done, by name. */
   readonly #pending = new Map<string, Promise<void>>();
   readonly #running = new Set<Promise<void>>();
   #stopped = false;
@@ -38,8 +38,9 @@ export class PersistentWork {
   }
 
   /**
-   * Begins a piece, unless one of that name is pending.
-   * @returns resolves when that piece is done; never rejects. Stays pending if the work is stopped before.
+   * Starts a piece, unless one of that name is pending.
+   * @returns a promise that resolves when that piece is done; never rejects. It stays pending if the work is stopped
+   *   first.
    */
   add(name: string, work: () => Promise<void>): Promise<void> {
     const known = this.#pending.get(name);
@@ -52,7 +53,7 @@ export class PersistentWork {
     return pending;
   }
 
-  /** Begins nothing more. Resolves when nothing runs. Never rejects. */
+  /** Starts nothing more. Resolves when nothing runs. Never rejects. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#running);

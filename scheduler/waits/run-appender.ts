@@ -13,20 +13,20 @@ import type { RunParts } from '../runs/run-work.ts';
 
 export type AppenderParts = Pick<RunParts, 'store' | 'queue'>;
 
-/** Attempts of an append that loses races, and of one whose answers are lost. */
+/** The most attempts of an append that loses races, and of one whose responses are lost. */
 const MAX_RACES = 20;
 const MAX_LOST_ANSWERS = 6;
 
-/** Limits of one append: events, and their characters as JSON. */
+/** Limits of one append: its events, and their characters as JSON. */
 const MAX_EVENTS = 100;
 const MAX_CHARACTERS = 256 * 1024;
 
-/** What to append to a run, depending on its waits. */
+/** An order to append to a run, depending on its waits. */
 export interface RunChangeOrder {
-  /** @throws what the order's promise then rejects with; no events: there is nothing to do */
+  /** @returns the events; empty if there is nothing to do @throws the error with which the order's promise rejects */
   readonly decide: (waits: readonly Wait[]) => readonly RunEvent[];
   readonly context: CommandContext;
-  /** Of the events as JSON, roughly. */
+  /** The approximate size of the events as JSON. */
   readonly size: number;
 }
 
@@ -42,12 +42,12 @@ interface Snapshot {
 }
 
 /**
- * Appends to runs what comes from outside while they wait. Orders for one run go into one append, and wait for the one
- * before. A run that this process's queue knows is not read, except after a lost race.
+ * Appends events from outside to runs that wait. Orders for one run share an append, and wait for the previous one. If
+ * this process's queue knows the run, its stream is only read after a lost race.
  */
 export class RunAppender {
   readonly #parts: AppenderParts;
-  /** By run. */
+  /** Pending orders by run. */
   readonly #pending = new Map<string, Pending[]>();
 
   constructor(parts: AppenderParts) {
@@ -55,9 +55,9 @@ export class RunAppender {
   }
 
   /**
-   * Decides on the run's present waits, and appends.
-   * @returns the position of the events; null where there was nothing to do
-   * @throws what `decide` throws; EventStoreError
+   * Decides based on the run's present waits, and appends.
+   * @returns the position of the events; null if there was nothing to do
+   * @throws errors of `decide`; EventStoreError
    */
   append(runId: string, order: RunChangeOrder): Promise<Position | null> {
     return new Promise((resolve, reject) => {
@@ -69,7 +69,7 @@ export class RunAppender {
       }
       const orders = [pending];
       this.#pending.set(runId, orders);
-      // Orders of the same turn go together.
+      // Orders of the same turn of the event loop go together.
       queueMicrotask(() => void this.#work(runId, orders));
     });
   }
@@ -89,7 +89,7 @@ export class RunAppender {
     this.#pending.delete(runId);
   }
 
-  /** @returns the run as it is then */
+  /** @returns the run after the append */
   async #appendTogether(
     runId: string,
     orders: readonly Pending[],
@@ -122,7 +122,7 @@ export class RunAppender {
     }
   }
 
-  /** A run that is executed here learns of it from the log, with its execution. */
+  /** If the run is executed here, its execution learns of the event from the log. */
   #tell(runId: string, events: readonly RunEvent[], last: number): void {
     const { queue } = this.#parts;
     const run = queue.get(runId);
@@ -132,7 +132,7 @@ export class RunAppender {
     for (const event of events) queue.applied(run, event, (revision += 1));
   }
 
-  /** The run as the queue knows it, or as it was after the last append here. */
+  /** The run in the state known to the queue, or after the last append of this process. */
   #newest(runId: string, before: Snapshot | null): Snapshot | null {
     const run = this.#parts.queue.get(runId);
     const queued = run === undefined ? null : { waits: run.waits, revision: run.revision };
@@ -140,7 +140,7 @@ export class RunAppender {
     return Number(before.revision) > queued.revision ? before : queued;
   }
 
-  /** After a lost race: what the queue has learned meanwhile, or the events that are missing. */
+  /** After a lost race, uses the newer state of the queue, or reads the missing events. */
   async #advance(runId: string, stream: string, known: Snapshot): Promise<Snapshot> {
     const newer = this.#newest(runId, known);
     if (newer !== null && newer.revision !== known.revision) return newer;
@@ -180,7 +180,7 @@ function takeSome(orders: Pending[]): readonly Pending[] {
   return orders.splice(0, count);
 }
 
-/** Each order sees the waits as those before it leave them. */
+/** Each order sees the waits in the state after the earlier orders. */
 function decideAll(
   stream: string,
   orders: readonly Pending[],
@@ -189,7 +189,7 @@ function decideAll(
   readonly all: readonly RunEvent[];
   readonly events: readonly NewEvent[];
   readonly waits: readonly Wait[];
-  /** Tells each order how it ended. */
+  /** Settles the promise of each order. */
   readonly settle: (position: Position | null) => void;
 } {
   let waits = before;

@@ -17,14 +17,14 @@ export type ResumerParts = Pick<RunParts, 'store' | 'queue' | 'tasks' | 'clock'>
   readonly source: string;
   /** Values to mask. */
   readonly secrets: SecretValues;
-  /** Where large results go. Default: nowhere, they are cut. */
+  /** Stores large results. Default: they are cut. */
   readonly artifacts?: ArtifactKeeping | undefined;
 };
 
-/** What ends a wait with a value that others made, which may hold a secret of the run's task. */
+/** Ends of a wait whose value comes from outside, so that it may contain a secret of the run's task. */
 const broughtIn: ReadonlySet<string> = new Set<Resumption['by']['kind']>(['event', 'run']);
 
-/** Ends the waits of runs in this process's queue, each once: the append decides. */
+/** Ends the waits of runs in this process's queue, each once, as decided by the append. */
 export class WaitResumer {
   readonly #parts: ResumerParts;
 
@@ -33,11 +33,10 @@ export class WaitResumer {
   }
 
   /**
-   * Ends a wait, at the run's revision as this process knows it; after a lost race, on the run's stream. The secrets of
-   * the run's task are masked, and a large result becomes an artifact.
-   *
-   * @returns false when the wait has ended otherwise
-   * @throws EventStoreError all that the log throws, except lost races; ArtifactError; SecretError
+   * Ends a wait at the run's revision that this process knows; after a lost race, at the revision of the stream. The
+   * secrets of the run's task are masked, and a large result becomes an artifact.
+   * @returns false if the wait has ended in another way
+   * @throws EventStoreError, except for lost races; ArtifactError; SecretError
    */
   async resume(run: QueuedRun, waitId: string, given: Resumption): Promise<boolean> {
     const resumption = broughtIn.has(given.by.kind) ? await this.#kept(run, given) : given;
@@ -52,7 +51,7 @@ export class WaitResumer {
         toNewEvents(stream, [event], context),
         run.revision,
       );
-      // A run that is executed here learns of it from the log, with its execution.
+      // If the run is executed here, its execution learns of the event from the log.
       if (!run.taken) queue.applied(run, event, revision);
       return true;
     } catch (error) {

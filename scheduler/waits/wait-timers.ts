@@ -8,13 +8,13 @@ import type { QueuedRun } from '../runs/queued-run.ts';
 import type { RunParts } from '../runs/run-work.ts';
 import type { WaitResumer } from './wait-resumer.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'could not end a wait; retrying';
 
-/** How long a process that does not lead leaves due waits to the leader. Milliseconds. */
+/** How long other processes leave due waits to the leader. Milliseconds. */
 const HOLD_BACK = 2000;
 
-/** Milliseconds before a resumption that could not be written is repeated. */
+/** Milliseconds before a failed write of a resumption is repeated. */
 const RETRY_AFTER = 500;
 
 /** How many resumptions are written at the same time. */
@@ -23,11 +23,11 @@ const CONCURRENT_APPENDS = 256;
 interface TimersOptions extends Pick<RunParts, 'queue' | 'clock' | 'telemetry'> {
   readonly resumer: WaitResumer;
   readonly leadership: Pick<Leadership, 'leads' | 'onChange'>;
-  /** Whether operators hold the service. Default: never. */
+  /** Whether the service is on hold. Default: never. */
   readonly hold?: HoldView;
   /**
-   * Whether a due wait ends by its limit; false if what it waits for has come, or that is not known yet. Default: it
-   * does. May reject: then it is asked again.
+   * Whether a due wait ends by its limit. False if the awaited event has arrived, or if that is not known yet. Default:
+   * always true. Called again after a rejection.
    */
   readonly isUnmet?: (run: QueuedRun, wait: Wait) => Promise<boolean>;
 }
@@ -40,14 +40,14 @@ interface TimedWait {
 }
 
 /**
- * Ends waits at their time: timers, and the limits of all others. One timer is set, for the earliest of them. Several
- * processes may run it: the append decides.
+ * Ends waits at their time: timers, and all others at their limit. Only one timer is set, for the earliest wait.
+ * Several processes may run it; the append decides.
  */
 export class WaitTimers {
   readonly #options: TimersOptions;
   readonly #hold: HoldView;
   readonly #heap = new Heap<TimedWait>((one, other) => one.at < other.at);
-  /** The runs of the waits that are in the heap, by the wait. After an interruption, a run has a new object. */
+  /** The runs of the waits in the heap, by wait. After an interruption, a run has a new object. */
   readonly #known = new Map<string, QueuedRun>();
   readonly #writing = new Set<Promise<void>>();
   #cancelTimer: Cancel = () => {};
@@ -61,7 +61,7 @@ export class WaitTimers {
     options.leadership.onChange(() => this.#arm());
   }
 
-  /** The hold has begun or ended. */
+  /** Notes that the hold has started or ended. */
   holdChanged(): void {
     this.#arm();
   }
@@ -106,7 +106,7 @@ export class WaitTimers {
       this.#heap.pop();
       this.#follow(this.#end(next));
     }
-    // The rest follows as these are written.
+    // The others are written after these.
     if (this.#writing.size < CONCURRENT_APPENDS) this.#arm();
   }
 
@@ -143,7 +143,7 @@ export class WaitTimers {
     }
   }
 
-  /** Waits that ended otherwise leave the top of the heap. */
+  /** Removes waits that ended in another way from the top of the heap. */
   #dropEnded(): void {
     for (let top = this.#heap.peek(); top !== undefined; top = this.#heap.peek()) {
       if (openWait(top) !== undefined) return;

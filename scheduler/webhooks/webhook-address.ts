@@ -5,7 +5,7 @@ import type { SecretAccess, SecretUser } from '../../domain/secrets/secret-acces
 import { SecretError, type Secret } from '../../domain/secrets/secret-source.ts';
 import { fillUrl, secretsInUrl } from '../../domain/secrets/secret-url.ts';
 
-/** Where a message goes, or why it cannot. */
+/** The address of a message, or the reason why it cannot be sent. */
 export type WebhookAddress =
   | {
       readonly url: string;
@@ -15,7 +15,8 @@ export type WebhookAddress =
   | { readonly error: string };
 
 /**
- * The address of a webhook with its secrets, which are opened at each attempt. Records have it without them.
+ * The address of a webhook with its secrets, which are opened at each attempt. Records contain the address without
+ * them.
  * @throws errors of the log
  */
 export async function addressOf(
@@ -35,7 +36,8 @@ export async function addressOf(
     throw error;
   }
   const filled = fillUrl(url, new Map(opened.map(({ name, value }) => [name, value])));
-  if (filled === null) return { error: 'its secrets make the webhook_url no http or https URL' };
+  if (filled === null)
+    return { error: 'with its secrets, the webhook_url is not an http or https URL' };
   const issue = hostIssue(opened, filled, filled.hostname);
   if (issue !== null) return { error: issue };
   const masking = new Secrets(opened.map(({ value }) => value));

@@ -13,15 +13,15 @@ import {
 import { removeWebhookUrl } from '../../domain/webhooks/webhook-commands.ts';
 import type { Span } from '../../observability/telemetry.ts';
 import { Heap } from '../heap.ts';
-import type { ProcessParts } from '../parts.ts';
+import type { ProcessParts } from '../process-parts.ts';
 import { traceDelivery } from '../tracing.ts';
 import { addressOf } from './webhook-address.ts';
 import { signingVersions, type WebhookRegistry } from './webhook-registry.ts';
 import type { WebhookSender } from './webhook-sender.ts';
 
-/** What failures are reported as. */
-const NOT_ATTEMPTED = 'could not attempt a webhook delivery; trying again';
-const NOT_RECORDED = 'could not record a webhook attempt; trying again';
+/** The messages that report failures. */
+const NOT_ATTEMPTED = 'could not attempt a webhook delivery; retrying';
+const NOT_RECORDED = 'could not record a webhook attempt; retrying';
 
 /** Concurrent attempts, in all and per agent: a slow receiver only delays its own messages. */
 const MAX_ATTEMPTS = 32;
@@ -34,7 +34,7 @@ export interface SendingParts {
   readonly sender: WebhookSender;
   /** A version of an agent's secret. */
   readonly secretOf: (agentId: string, version: number) => string;
-  /** The secrets that addresses place. */
+  /** The secrets in addresses. */
   readonly secrets: Pick<SecretAccess, 'open'>;
 }
 
@@ -44,14 +44,14 @@ interface Entry {
   readonly agentId: string;
   readonly dueAt: Instant;
   isBusy: boolean;
-  /** An event of it arrived while it was busy. */
+  /** An event of the delivery arrived while an attempt was running. */
   again: boolean;
 }
 
 /**
- * Makes the pending deliveries when they are due. The entries in memory are reminders: each attempt begins by reading
- * the delivery's stream, and is recorded with the revision expected. After a crash between sending and recording, the
- * message is sent again with the same id.
+ * Attempts the pending deliveries when they are due. The entries in memory are reminders: each attempt begins by
+ * reading the delivery's stream, and is recorded with the revision expected. After a crash between sending and
+ * recording, the message is sent again with the same id.
  */
 export class WebhookDeliveries {
   readonly #options: ConstructorParameters<typeof WebhookDeliveries>[0];
@@ -100,7 +100,7 @@ export class WebhookDeliveries {
     if (known?.isBusy === true) {
       known.again = true;
     } else if (known?.dueAt !== dueAt) {
-      // An older entry in the timetable or among the due ones becomes void.
+      // An older entry, in the timetable or among the due entries, becomes void.
       const entry: Entry = { id, agentId, dueAt, isBusy: false, again: false };
       this.#entries.set(id, entry);
       this.#timetable.push(entry);
@@ -136,7 +136,7 @@ export class WebhookDeliveries {
         if (this.#entries.get(entry.id) === entry) this.#attempt(entry, this.#ended);
       }
       this.#due.delete(agentId);
-      // Behind the others: each agent has its turn.
+      // The agent goes to the end, so that each agent has its turn.
       if (due.length > 0) this.#due.set(agentId, due);
     }
   }
@@ -188,11 +188,11 @@ export class WebhookDeliveries {
     if (signal.aborted) return;
     this.#entries.delete(id);
     if (next !== null) this.note(id, agentId, next);
-    // It may have been repeated meanwhile.
+    // The delivery may have been repeated in the meantime.
     else if (entry.again) this.note(id, agentId, clock.now());
   }
 
-  /** Makes one attempt, if it is due. @returns when the next one is due; null for none */
+  /** Makes one attempt, if it is due. @returns when the next attempt is due; null for none */
   async #deliverIfDue(id: string, signal: AbortSignal): Promise<Instant | null> {
     const { store, clock, telemetry } = this.#options;
     const { state, revision } = await load(store, streams.webhook(id), webhookFold);

@@ -16,13 +16,13 @@ const MAX_SIGNATURES = 5;
 export interface Webhook {
   /** With placeholders of secrets. */
   readonly url: string;
-  /** Of the agent: its secrets are meant. */
+  /** The agent's namespace, whose secrets the address uses. */
   readonly namespace: string;
-  /** Where the agent set this URL: it is not notified of earlier events. */
+  /** The position at which the agent set this URL. It is not notified of earlier events. */
   readonly since: Position;
-  /** Of its secret; 0 before the first was shown. */
+  /** The version of its secret; 0 before the first secret was shown. */
   readonly secretVersion: number;
-  /** When the latest versions were made, the current one last. */
+  /** When the latest versions were created, the current one last. */
   readonly rotatedAt: readonly Instant[];
 }
 
@@ -31,7 +31,7 @@ export class WebhookRegistry {
   readonly #store: EventStore;
   readonly #readModel: ReadModel;
   readonly #webhooks = new Map<string, Webhook>();
-  /** The last read of each agent that is being read. */
+  /** The last pending read of each agent that is being read. */
   readonly #reads = new Map<string, Promise<void>>();
 
   constructor(store: EventStore, readModel: ReadModel) {
@@ -47,7 +47,7 @@ export class WebhookRegistry {
     return this.#webhooks.get(agentId);
   }
 
-  /** As {@link get}, but reads the agent's stream if it is unknown: its events may not have arrived yet. */
+  /** Like {@link get}, but reads the agent's stream if it is unknown: its events may not have arrived yet. */
   async find(agentId: string): Promise<Webhook | undefined> {
     if (!this.#webhooks.has(agentId)) await this.#refresh(agentId);
     return this.#webhooks.get(agentId);
@@ -65,7 +65,7 @@ export class WebhookRegistry {
     return after;
   }
 
-  /** Takes in an agent's event, by reading the agent's stream: it is short, and such events are rare. */
+  /** Takes in an agent's event by reading the agent's stream, because the stream is short and such events are rare. */
   async take(event: RecordedEvent): Promise<void> {
     const id = idOf(event.stream);
     const setsUrl =
@@ -111,8 +111,8 @@ function urlOf(state: typeof agentFold.initial): string | null {
 }
 
 /**
- * The secret versions to sign with, the current one first. Each signs for a day after the next was shown: a caller that
- * missed a new secret asks for another one, and its receiver only knows the one before both.
+ * The secret versions to sign with, the current one first. Each version signs for a day after the next one was shown. A
+ * caller that missed a new secret asks for another one, and its receiver then only knows the version before both.
  */
 export function signingVersions(
   { secretVersion, rotatedAt }: Webhook,

@@ -16,13 +16,13 @@ const TIMEOUT = 15_000;
 const MAX_ANSWER_BYTES = 1000;
 
 export interface WebhookRequest {
-  /** Of the delivery: the same at every attempt. */
+  /** The id of the delivery, which is the same at every attempt. */
   readonly id: string;
   readonly url: string;
   readonly body: string;
   /** `whsec_…`; each adds a signature. */
   readonly secrets: readonly string[];
-  /** Of the delivery, if it is traced. */
+  /** The span of the delivery, if it is traced. */
   readonly span?: Span | undefined;
 }
 
@@ -116,7 +116,7 @@ function signedHeaders(
   };
 }
 
-/** The beginning of a body. The status has said all that counts, so the body may be incomplete. */
+/** The start of a body. It may be incomplete, because only the status matters. */
 async function beginningOf(answer: HttpResponse): Promise<string> {
   const { bytes, coding } = await readBody(answer, MAX_ANSWER_BYTES);
   if (coding !== null)

@@ -12,15 +12,18 @@ import {
   webhookDueAt,
   webhooksProjection,
 } from '../../projections/views/webhooks.ts';
-import type { ProcessParts } from '../parts.ts';
+import type { ProcessParts } from '../process-parts.ts';
 import { LogCheckpoint } from '../processes/log-checkpoint.ts';
 import { WebhookDeliveries, type SendingParts } from './webhook-deliveries.ts';
 import { WebhookRegistry } from './webhook-registry.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const NOT_SAVED = 'could not save the checkpoint of webhooks';
 
-/** The checkpoint up to which every delivery is scheduled, and how often it is written in milliseconds. */
+/**
+ * The name of the checkpoint up to which every delivery is scheduled, and the interval at which it is written.
+ * Milliseconds.
+ */
 const CHECKPOINT = 'webhooks-scheduled';
 const SAVE_INTERVAL = 1000;
 
@@ -32,8 +35,8 @@ const idlePrefixes = ['agent-', 'webhook-'] as const;
 const allPrefixes = [...idlePrefixes, 'run-', 'task-'] as const;
 
 /**
- * Notifies agents' webhooks of what happens to their tasks. The leader follows the log from a checkpoint and schedules
- * a delivery for each such event. The delivery's stream then holds the message. A lost checkpoint only costs reading
+ * Notifies agents' webhooks of events of their tasks. The leader follows the log from a checkpoint and schedules a
+ * delivery for each such event. The delivery's stream then holds the message. A lost checkpoint only costs reading
  * again, because a delivery's id comes from the event and the agent. Events older than a day are not sent.
  *
  * While no agent has a webhook, it does not follow runs and tasks.
@@ -42,7 +45,7 @@ export class Webhooks {
   readonly deliveries: WebhookDeliveries;
   readonly #options: ProcessParts & SendingParts;
   readonly #agents: WebhookRegistry;
-  /** By task; null where the task does not exist. */
+  /** By task; null if the task does not exist. */
   readonly #owners = new Map<string, string | null>();
   readonly #checkpoint: LogCheckpoint;
   #done: Position = BEGINNING;
@@ -109,7 +112,7 @@ export class Webhooks {
       const prefixes = isActive ? allPrefixes : idlePrefixes;
       const from = { after: this.#done, prefixes, signal };
       for await (const message of this.#options.store.subscribe(from)) {
-        // Events of other prefixes are missing in this message: the position stays.
+        // Events of other prefixes are missing in this message, so the position does not change.
         if (this.#isActive !== isActive) break;
         if (message.kind === 'events') await this.#takeAll(message.events, isActive);
         else this.#done = message.position;
@@ -184,7 +187,7 @@ export class Webhooks {
     if (oldest !== undefined) this.#owners.delete(oldest);
   }
 
-  /** Schedules the delivery of an event; null where there is nothing to wait for. */
+  /** Schedules the delivery of an event; null if there is nothing to wait for. */
   #notify(event: RecordedEvent): Promise<void> | null {
     const taskId = taskOf(event);
     if (taskId === null) return null;

@@ -23,14 +23,14 @@ import {
 import { isUuid } from '../../domain/ids.ts';
 import { makeFolder } from '../folder.ts';
 
-/** The folder of the artifacts in the data directory: in it one for each run. */
+/** The folder of the artifacts in the data directory. It has a folder for each run. */
 export const ARTIFACTS_FOLDER = 'artifacts';
 
-/** The folder of files that are being written. */
+/** The folder for files that are still being written. */
 const UNFINISHED = '.unfinished';
 const SUFFIX = '.json';
 
-/** Older unfinished files were left by killed processes. Milliseconds. */
+/** Unfinished files older than this were left by killed processes. Milliseconds. */
 const MAX_WRITING = 86_400_000;
 
 /** How often a folder is created again after another process has removed it as empty. */
@@ -39,10 +39,10 @@ const MAX_REMADE = 5;
 const CHUNK_BYTES = 256 * 1024;
 const PAGE = 500;
 
-/** What a file system without hard links, or with too many of one file, answers. */
+/** Error codes of a file system without hard links, or with too many links to one file. */
 const noLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS', 'EXDEV']);
 
-/** Why the folder of a run is not removed with an artifact: others are left in it, or it is gone. */
+/** Error codes if a run's folder cannot be removed: it holds other artifacts, or no longer exists. */
 const leftFolder = new Set(['ENOTEMPTY', 'EEXIST', 'ENOENT']);
 
 /** Artifacts as files in the data directory, for all processes that share it. */
@@ -51,7 +51,7 @@ export class FileArtifacts implements ArtifactStore {
   readonly #root: string;
   #prepared: Promise<void> | null = null;
 
-  /** Creates nothing. */
+  /** Opens the store without creating anything. */
   constructor(dataDirectory: string) {
     this.#dataDirectory = dataDirectory;
     this.#root = join(dataDirectory, ARTIFACTS_FOLDER);
@@ -127,7 +127,7 @@ export class FileArtifacts implements ArtifactStore {
   async check(): Promise<void> {
     await this.#attempt('use', async () => {
       const mode = constants.R_OK | constants.W_OK | constants.X_OK;
-      // The first artifact creates the folder.
+      // The folder does not exist yet; the first artifact creates it.
       const found = await ifPresent(stat(this.#root));
       if (found?.isDirectory() === false) throw Object.assign(new Error(), { code: 'ENOTDIR' });
       await access(found === null ? this.#dataDirectory : this.#root, mode);
@@ -136,10 +136,7 @@ export class FileArtifacts implements ArtifactStore {
 
   async close(): Promise<void> {}
 
-  /**
-   * Fills a file under another name, then moves it to its place.
-   * @param fill @returns where it belongs
-   */
+  /** Writes a file under another name, then moves it to its path. @param fill @returns the final path */
   async #place(runId: string, fill: (unfinished: string) => Promise<string>): Promise<void> {
     await (this.#prepared ??= this.#prepare().catch((error: unknown) => {
       this.#prepared = null;
@@ -153,7 +150,7 @@ export class FileArtifacts implements ArtifactStore {
         makeFolder(folder);
         try {
           await rename(unfinished, target);
-          // Of two hard links of one file, the old name stays.
+          // If both names are hard links to the same file, renaming leaves the old name.
           await rm(unfinished, { force: true });
           await sync(folder, 'r');
           break;
@@ -195,7 +192,7 @@ export class FileArtifacts implements ArtifactStore {
     return join(this.#root, runId, artifact + SUFFIX);
   }
 
-  /** The message names no path, as clients receive it. */
+  /** The message contains no path, as clients receive it. */
   async #attempt<T>(verb: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -253,7 +250,7 @@ async function writeSynced(path: string, content: Uint8Array): Promise<void> {
   }
 }
 
-/** Makes a file's content, or the names in a folder, survive a power cut. */
+/** Makes a file's content, or the names in a folder, survive a power failure. */
 async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
   const file = await open(path, flags);
   try {
@@ -263,7 +260,7 @@ async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
   }
 }
 
-/** Null for a file that is not there. */
+/** null if the file does not exist. */
 async function ifPresent<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;

@@ -15,19 +15,19 @@ import {
 } from '../../domain/artifacts/artifact-store.ts';
 import { isUuid } from '../../domain/ids.ts';
 
-/** Where the objects are, and how to get there. */
+/** Where the objects are, and how to reach them. */
 export interface S3Settings {
   readonly bucket: string;
-  /** Of all keys; empty or ends with a slash. */
+  /** The prefix of all keys; empty or ends with a slash. */
   readonly prefix: string;
   readonly region: string;
-  /** Of a server other than Amazon's; undefined: Amazon's of the region. */
+  /** The address of a server other than Amazon's; undefined: Amazon's in the region. */
   readonly endpoint: string | undefined;
-  /** Undefined: those that the environment, the machine or its role has. */
+  /** undefined: the credentials of the environment, the machine or its role. */
   readonly credentials: { readonly keyId: string; readonly secret: string } | undefined;
 }
 
-/** Milliseconds: of one request, and how many are made before an error is. */
+/** The time limit of a request in milliseconds, and how many requests are made before failing. */
 export interface S3Limits {
   readonly connectTimeout: number;
   readonly requestTimeout: number;
@@ -43,14 +43,14 @@ export class S3Artifacts implements ArtifactStore {
   readonly #settings: S3Settings;
   readonly #client: S3Client;
 
-  /** Connects to nothing. */
+  /** Opens the store without connecting. */
   constructor(settings: S3Settings, limits: Partial<S3Limits> = {}) {
     this.#settings = settings;
     const { region, endpoint, credentials } = settings;
     const { connectTimeout, requestTimeout, attempts } = { ...defaultLimits, ...limits };
     this.#client = new S3Client({
       region,
-      // Other servers seldom have a name for each bucket.
+      // Other servers rarely have a host name for each bucket.
       ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
       ...(credentials === undefined
         ? {}
@@ -58,14 +58,14 @@ export class S3Artifacts implements ArtifactStore {
             credentials: { accessKeyId: credentials.keyId, secretAccessKey: credentials.secret },
           }),
       maxAttempts: attempts,
-      // Others do not know Amazon's newer checksums. The signature covers the content's SHA-256.
+      // Other servers do not know Amazon's newer checksums. The signature already covers the content's SHA-256.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       requestHandler: {
         connectionTimeout: connectTimeout,
         requestTimeout,
         throwOnRequestTimeout: true,
-        // Also while a slow client reads.
+        // Applies also while a slow client reads.
         socketTimeout: 4 * requestTimeout,
       },
     });
@@ -75,7 +75,9 @@ export class S3Artifacts implements ArtifactStore {
     const { bucket: Bucket } = this.#settings;
     const Key = this.#keyOf(runId, artifact);
     const command = new PutObjectCommand({
-      ...{ Bucket, Key, Body: content },
+      Bucket,
+      Key,
+      Body: content,
       ContentLength: content.byteLength,
       ContentType: 'application/json',
     });
@@ -121,7 +123,7 @@ export class S3Artifacts implements ArtifactStore {
         const [runId = '', name = '', ...more] = Key.slice(Prefix.length).split('/');
         const artifact = name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : '';
         const isOurs = isUuid(runId) && isArtifactName(artifact) && more.length === 0;
-        // Without a time, it counts as new.
+        // An object without a time counts as new.
         const modifiedAt = LastModified?.getTime() ?? Date.now();
         return isOurs ? [{ runId, artifact, modifiedAt }] : [];
       });
@@ -163,7 +165,7 @@ export class S3Artifacts implements ArtifactStore {
     }
   }
 
-  /** Null where there is no such object. */
+  /** null if there is no such object. */
   async #ifPresent<T>(verb: string, send: () => Promise<T>): Promise<T | null> {
     return this.#attempt(verb, () =>
       send().catch((error: unknown) => {
@@ -173,7 +175,7 @@ export class S3Artifacts implements ArtifactStore {
     );
   }
 
-  /** The message names no address, as clients receive it. */
+  /** The message contains no address, as clients receive it. */
   #errorOf(verb: string, error: unknown): ArtifactError {
     const name = nameOf(error);
     const remedy = remedies[name] ?? remedyOf(statusOf(error));
@@ -200,7 +202,7 @@ const remedies: Readonly<Record<string, string>> = {
 
 function remedyOf(status: number | undefined): string {
   if (status === 403) return 'allow the key to list, get, put and delete objects there';
-  return status === undefined ? CHECK_ADDRESS : 'it will be tried again; see the log of the server';
+  return status === undefined ? CHECK_ADDRESS : 'the service retries; see the log of the server';
 }
 
 interface Failure {
@@ -212,7 +214,7 @@ interface Failure {
 const statusOf = (error: unknown): number | undefined =>
   (error as Failure).$metadata?.httpStatusCode;
 
-/** What the server, or else the system, calls it. */
+/** The error's name given by the server, or otherwise by the system. */
 function nameOf(error: unknown): string {
   const { code, name = 'unknown' } = error as Failure;
   const status = statusOf(error);

@@ -26,22 +26,22 @@ import { waitUntilVisible } from './stream-visibility.ts';
 /** Events per read from the end of a stream, when looking for ids that may have arrived. */
 const TAIL_EVENTS = 200;
 
-/** Such reads at most; a topic has fewer publications during the longest append. */
+/** The most such reads. A topic has fewer publications during the longest append. */
 const MAX_TAIL_PAGES = 250;
 
 /** The last attempt may take this long, however little time is left. */
 const MIN_ATTEMPT_MS = 500;
 
-/** How long a failed append waits for the reason, at most. Milliseconds. */
+/** The longest time that a failed append waits for the reason. Milliseconds. */
 const LOOK_MS = 1_000;
 
-/** A running append. */
+/** An append in progress. */
 interface PendingAppend extends Append {
   /** The furthest position known before the first attempt. */
   readonly before: Position;
 }
 
-/** The same append, running once or more in this process: all but the first answer are duplicates. */
+/** Concurrent calls of one append in this process. All answers but the first are duplicates. */
 interface RepeatedAppend {
   running: number;
   answered: boolean;
@@ -162,8 +162,8 @@ export class Appender {
   }
 
   /**
-   * Whether the log is still the same one; false where that is unknown.
-   * @throws EventStoreError where it is another one: `OUTCOME_UNKNOWN` if an earlier attempt may have arrived
+   * Whether the log is still the same; false if unknown.
+   * @throws EventStoreError if the log was replaced: `OUTCOME_UNKNOWN` if an earlier attempt may have arrived
    */
   async #isSameLog(stream: string, unclear: unknown): Promise<boolean> {
     try {
@@ -193,8 +193,8 @@ export class Appender {
   }
 
   /**
-   * The position of an event that is there, or the end of the log where the stream does not say. For a repetition,
-   * servers send no position, or that of another event of the append.
+   * The position of a stored event, or the end of the log if the stream does not show the position. For a repeated
+   * append, servers send no position, or the position of another event of the append.
    */
   async #positionOf(append: PendingAppend, revision: number): Promise<Position> {
     const { reader } = this.#log;
@@ -202,7 +202,7 @@ export class Appender {
       const [event] = await reader.stream(append.stream, BigInt(revision), 'forwards', 1);
       return isKnown(event?.position) ? toPosition(event.position) : await reader.end();
     } catch (error) {
-      // Written at an unknown place; a repeated append finds it.
+      // The events were written at an unknown place; a repeated append finds them.
       throw outcomeUnknownError(append.stream, error);
     }
   }
@@ -222,8 +222,8 @@ export class Appender {
   }
 
   /**
-   * A conflict may be with this very append: an earlier attempt that arrived, or the same command before. The server
-   * recognises most of these; the stream shows the rest.
+   * The append may conflict with itself: an earlier attempt arrived, or the command ran before. The server recognises
+   * most of these; the stream shows the rest.
    */
   async #settleConflict(
     append: PendingAppend,
@@ -249,7 +249,7 @@ export class Appender {
     return unclear === undefined ? { ...found, duplicate: true } : found;
   }
 
-  /** The append's result if its events stand at the expected place. */
+  /** The append's result if its events are at the expected revisions. */
   async #findAtPlace(append: PendingAppend): Promise<AppendResult | undefined> {
     const last = lastRevisionOf(append);
     if (last === undefined) return this.#findInTail(append);

@@ -26,7 +26,7 @@ export function isSystemEvent(event: ClientEvent): boolean {
   return event.streamId.startsWith('$') || event.type.startsWith('$');
 }
 
-/** Bytes of memory for an event without its data and metadata. */
+/** The bytes of memory of an event without its data and metadata. */
 const BASE_SIZE = 300;
 
 /**
@@ -54,7 +54,7 @@ export function toRawEvent(event: ClientEvent): RawEvent {
   };
 }
 
-/** As the client has parsed it; null where it is not JSON. */
+/** The value as parsed by the client; null if it is not JSON. */
 function parsedEvent(event: ClientEvent): ParsedEvent | null {
   const { data, metadata = {} } = event;
   return isParsed(data) && isParsed(metadata) ? { ...identityOf(event), data, metadata } : null;
@@ -83,12 +83,12 @@ function positionOf({ position, streamId }: ClientEvent): Position {
   );
 }
 
-/** About how much memory an event takes, in bytes. */
+/** Approximately how much memory an event takes, in bytes. */
 export function sizeOf({ data, metadata }: ClientEvent): number {
   return BASE_SIZE + sizeOfValue(data) + sizeOfValue(metadata);
 }
 
-/** About the size of a parsed value as JSON; cheaper than writing it. */
+/** The approximate size of a parsed value as JSON, which is cheaper than serializing it. */
 function sizeOfValue(value: unknown): number {
   if (typeof value === 'string') return value.length + 2;
   if (value instanceof Uint8Array) return value.length;

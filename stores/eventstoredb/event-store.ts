@@ -39,15 +39,15 @@ import { truncateStream } from './truncation.ts';
 /** Events of a stream that are read by default. */
 const DEFAULT_LIMIT = 1_000;
 
-/** Events in a page of the log: so many that the time between two pages does not count. */
+/** Events in a page of the log, enough to make the time between two pages negligible. */
 const PAGE = 2_000;
 
 /**
- * Opens the event log in an EventStoreDB server or cluster. Sends nothing yet: an unreachable server shows in the first
- * call, or in `ping`.
+ * Opens the event log in an EventStoreDB server or cluster. Sends nothing yet. An unreachable server is reported by the
+ * first call, or by `ping`.
  * @param options.url a connection string, `esdb://user:password@host:2113?tls=true`
  * @param options.timings overrides the production timings
- * @param options.limits bounds of what its follower keeps in memory; default: those of production
+ * @param options.limits limits of its follower's memory; default: the limits of production
  * @throws ConnectionUrlError for an invalid connection string
  */
 export async function openEventStoreDb(options: {
@@ -69,7 +69,7 @@ export async function openEventStoreDb(options: {
   return followedLog(new EventStoreDb(log, codec), telemetry, options.limits);
 }
 
-/** The port over EventStoreDB. */
+/** The event log's port for EventStoreDB. */
 class EventStoreDb implements LogEngine {
   readonly #log: LogParts;
   readonly #codec: EventCodec;

@@ -9,21 +9,21 @@ import { describeError } from './connecting/client-errors.ts';
 import { fromPosition } from './position.ts';
 import { eventOf, type ClientEvent } from './client-event.ts';
 
-/** Events buffered here before the server has to wait. */
+/** The most events buffered here before the server has to wait. */
 const BUFFER = 512;
 
-/** All streams but the engine's own, filtered by the server. */
+/** All streams except the engine's own, filtered by the server. */
 const NOT_OF_THE_ENGINE = '^[^$]';
 
 /**
- * A server names its place after this many pages (of 32 events) without a wanted one. Rarely, as these places are not
- * used: some servers name one before the event at it, or one behind the whole log.
+ * A server sends its position after this many pages of 32 events without a wanted event. The interval is long because
+ * these positions are not used: some servers send one before the event at it, or one beyond the end of the log.
  */
 const CHECKPOINT_INTERVAL = 1_000;
 
 /**
- * One subscription of the client to the end of the log. Events are pulled. It does not reconnect; its owner makes another
- * one.
+ * A single subscription of the client to the end of the log. Events are pulled. It does not reconnect; its owner
+ * creates another one.
  */
 export class Feed {
   readonly #subscription: AllStreamSubscription;
@@ -33,7 +33,7 @@ export class Feed {
   readonly #onLost: () => void;
   #wake: () => void = () => undefined;
 
-  /** @param onLost called when it ends without being closed, before another connection is used */
+  /** @param onLost called when it ends without having been closed, before another connection is used */
   constructor(connection: Connection, after: Position, onLost: () => void) {
     this.#onLost = onLost;
     this.#subscription = connection.subscribeToAll(

@@ -2,9 +2,9 @@ import { BEGINNING, type Position } from '../../domain/event-store.ts';
 import { laterPosition } from './position.ts';
 
 /**
- * The furthest position that this process has seen. The server does not say whether an append was a repetition. If its
- * position lies behind what was seen before the call, it was one. (A repetition of another process's append that this
- * one has not seen yet counts as new.)
+ * The furthest position that this process has seen. The server does not say whether an append was a repetition. A
+ * position earlier than one seen before the call shows a repetition. (A repetition of another process's append that
+ * this one has not seen yet counts as new.)
  */
 export class HighWaterMark {
   #seen: Position = BEGINNING;
@@ -20,7 +20,7 @@ export class HighWaterMark {
     return this.#anchor;
   }
 
-  /** Whether reads are known to come from the same log as before. Nothing is noted otherwise. */
+  /** Whether reads are known to come from the same log as before. If not, no position is noted. */
   isCertain = true;
 
   note(position: Position): void {

@@ -8,7 +8,7 @@ import type { LogParts } from './log-parts.ts';
 import { laterPosition, toPosition, isKnown } from './position.ts';
 import { SilenceCheck } from './silence-check.ts';
 
-/** What is reported when a subscription has to be replaced. */
+/** The message when a subscription has to be replaced. */
 const LOST = 'subscription lost; subscribing again';
 
 /**
@@ -24,7 +24,7 @@ export class LogEnd {
   #position: Position | undefined;
   /** Failed attempts since the last delivery. */
   #failures = 0;
-  /** Of a read by which the last attempt failed. */
+  /** The error of a read that made the last attempt fail. */
   #error: unknown;
 
   constructor(log: LogParts, codec: EventCodec, listener: EndListener, signal: AbortSignal) {
@@ -42,7 +42,7 @@ export class LogEnd {
       if (reason === undefined) return;
       this.#failures += 1;
       telemetry.count('eventstore_resubscriptions_total');
-      // A read that failed has a reason of its own.
+      // A failed read has its own reason.
       telemetry.failures.failed(LOST, this.#error ?? new Error(reason), { after: this.#position });
       this.#error = undefined;
       const { firstPauseMs, longestResubscribePauseMs } = timings;
@@ -76,7 +76,7 @@ export class LogEnd {
     }
   }
 
-  /** Where to subscribe: at first from the end of the log, which the listener is told. @throws EventStoreError */
+  /** Where to subscribe. At first that is the end of the log, which the listener receives. @throws EventStoreError */
   async #whereFrom(): Promise<Position> {
     const { identity, reader } = this.#log;
     await identity.check();
@@ -89,7 +89,7 @@ export class LogEnd {
     return end;
   }
 
-  /** Delivers what one feed receives. Returns why it was lost, or undefined when it is to end. */
+  /** Delivers the events of one feed. Returns why it was lost, or undefined when it is to end. */
   async #receive(feed: Feed): Promise<string | undefined> {
     const check = new SilenceCheck(this.#log, this.#position ?? BEGINNING, () => feed.wake());
     while (!this.#signal.aborted) {
@@ -113,7 +113,7 @@ export class LogEnd {
     return undefined;
   }
 
-  /** The client's subscription works. */
+  /** Notes that the client's subscription works. */
   #isAlive(): void {
     if (this.#failures > 0) this.#log.telemetry.failures.worked(LOST);
     this.#failures = 0;
@@ -133,7 +133,7 @@ export class LogEnd {
     const entries: LogEntry[] = [];
     for (const event of taken) {
       const position = isKnown(event.position) ? toPosition(event.position) : undefined;
-      // Never twice, whatever the server takes "after" to mean.
+      // Never deliver an event twice, however the server interprets "after".
       if (position !== undefined && position <= upTo) continue;
       if (!isSystemEvent(event)) entries.push(entryOf(event, this.#codec));
       upTo = laterPosition(upTo, position ?? upTo);

@@ -20,7 +20,7 @@ export class LogIdentity {
   readonly #highWaterMark: HighWaterMark;
   readonly #timings: Timings;
   readonly #telemetry: Telemetry;
-  /** How many connections were lost, and up to which of these the log has been compared. */
+  /** The number of lost connections, and how many of them the last comparison covers. */
   #lost = 0;
   #compared = 0;
   #comparing: Promise<void> | undefined;

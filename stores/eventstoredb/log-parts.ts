@@ -8,7 +8,7 @@ import { LogIdentity } from './log-identity.ts';
 import { HighWaterMark } from './high-water-mark.ts';
 import { LogReader } from './log-reader.ts';
 
-/** What appends, subscriptions and transfers share. */
+/** The parts that appends, subscriptions and transfers share. */
 export interface LogParts {
   readonly connection: Connection;
   /** Whether the server can be used. */

@@ -18,23 +18,23 @@ import { eventOf, isSystemEvent, sizeOf, type ClientEvent } from './client-event
 /** Whether a visitor wants to read on. */
 export type Visit = 'more' | 'enough';
 
-/** How long a failed read waits for the reason, at most. `ping` must answer within two seconds. Milliseconds. */
+/** The longest time that a failed read waits for the reason. `ping` must answer within two seconds. Milliseconds. */
 const LOOK_MS = 100;
 
 /** A page of the log. */
 export interface EventPage {
   readonly events: readonly ClientEvent[];
-  /** Of the last of them, or where the page began. */
+  /** The position of the last entry; without entries, the start of the page. */
   readonly upTo: Position;
   /** Whether the log ended there. */
   readonly isLast: boolean;
 }
 
-/** What a read is for. */
+/** The purpose of a read. */
 interface Reading {
-  /** The kind of call, as it is counted. */
+  /** The kind of call for the metrics. */
   readonly call: 'read_stream' | 'read_log' | 'find_end';
-  /** For the message of an error. */
+  /** The words for the message of an error. */
   readonly doing: string;
   readonly stream?: string;
 }
@@ -42,7 +42,7 @@ interface Reading {
 const READ_LOG: Reading = { call: 'read_log', doing: 'read the log' };
 const FIND_END: Reading = { call: 'find_end', doing: 'find the end of the log' };
 
-/** Bytes after which a page ends early. */
+/** A page ends early after this many bytes. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /** Events per read where most may be skipped. */
@@ -98,7 +98,7 @@ export class LogReader {
   ): Promise<boolean> {
     if (await this.#isBeyond(after)) return true;
     for (let last = after, size = page; ; size = Math.max(page, PAGE)) {
-      // One more, as the read includes its starting position.
+      // One more event, because the read includes its starting position.
       const events = await this.#all('forwards', fromPosition(last), size + 1);
       for (const event of events) {
         const position = this.#positionOf(event);
@@ -111,13 +111,12 @@ export class LogReader {
   }
 
   /**
-   * Up to a number of events after a position, the engine's own included, in one read that ends early where they are
-   * large.
+   * Reads up to a number of events after a position, including the engine's own. The read ends early if they are large.
    * @throws EventStoreError `INVALID_EVENT` for an invalid position, `UNAVAILABLE`
    */
   async page(after: Position, limit: number): Promise<EventPage> {
     if (await this.#isBeyond(after)) return { events: [], upTo: after, isLast: true };
-    // One more, as the read includes its starting position.
+    // One more event, because the read includes its starting position.
     const maxCount = limit + 1;
     let events: ClientEvent[] = [];
     let upTo = after;
@@ -201,7 +200,7 @@ export class LogReader {
     return (last && this.#positionOf(last)) ?? BEGINNING;
   }
 
-  /** The id of the event at a position; undefined where there is none. @throws EventStoreError `UNAVAILABLE` */
+  /** The id of the event at a position; undefined if there is none. @throws EventStoreError `UNAVAILABLE` */
   async idAt(position: Position): Promise<string | undefined> {
     const [event] = await this.#all('forwards', fromPosition(position), 1);
     if (event === undefined || !isKnown(event.position)) return undefined;
@@ -209,9 +208,9 @@ export class LogReader {
   }
 
   /**
-   * The position to subscribe from: the given one if an event stands there, else that of the event before it. Servers
-   * before 24.2 skip the first event at or after the position. If the one at the position has been scavenged, they would
-   * skip an event that nobody has received.
+   * The position to subscribe from: the given one if an event has it, otherwise the position of the previous event.
+   * Servers before 24.2 skip the first event at or after the position. If the one at the position has been scavenged,
+   * they would skip an event that nobody has received.
    * @throws EventStoreError `INVALID_EVENT` for an invalid position, `UNAVAILABLE`
    */
   async subscribablePosition(after: Position): Promise<Position> {
@@ -296,7 +295,7 @@ export class LogReader {
           const of = { operation, doing, stream, limitMs: LOOK_MS } as const;
           throw await failureOf(this.#server, error, of);
         }
-        // Finds out why while it is tried again.
+        // Finds out the reason while the read is retried.
         if (isConnectionFailure(error)) this.#server.suspect();
         await pause(wait);
       }

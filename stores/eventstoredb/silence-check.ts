@@ -3,28 +3,29 @@ import { isSystemEvent } from './client-event.ts';
 import type { LogParts } from './log-parts.ts';
 import { laterPosition } from './position.ts';
 
-/** Events that one check reads at most. */
+/** The most events that one check reads. */
 const PAGE = 500;
 
 /**
- * Finds out whether a quiet subscription is alive. While this process has seen nothing of the log beyond what the
- * subscription delivered, nothing is read but the position of the last event, once in a while. Otherwise the log is read
- * from there. That shows an event that the subscription lacks, or that all are the engine's own, which it leaves out.
+ * Finds out whether a quiet subscription is alive. As long as this process knows of no event beyond those delivered, it
+ * only reads the position of the last event, at intervals. Otherwise it reads the log from the last delivered event.
+ * This read shows whether the subscription lacks an event. Events of the engine itself do not count, because
+ * subscriptions leave them out.
  */
 export class SilenceCheck {
   readonly #parts: Pick<LogParts, 'reader' | 'timings' | 'highWaterMark'>;
   readonly #onResult: () => void;
   #running = false;
-  /** By the monotonic clock: when something last came, and when the log was last looked at. */
+  /** When an event last arrived, and when the log was last checked, by the monotonic clock. */
   #quietSince = performance.now();
   #lookedAt = performance.now();
   #nothingUpTo: Position = BEGINNING;
-  #owed: { readonly position: Position; readonly since: number } | undefined;
+  #missing: { readonly position: Position; readonly since: number } | undefined;
   #failure: unknown;
   #isComplete = false;
   #position: Position;
 
-  /** @param position where the subscription began */
+  /** @param position where the subscription started */
   constructor(
     parts: Pick<LogParts, 'reader' | 'timings' | 'highWaterMark'>,
     position: Position,
@@ -45,7 +46,7 @@ export class SilenceCheck {
     return this.#nothingUpTo;
   }
 
-  /** Whether the last look at the log found nothing that the subscription lacks. */
+  /** Whether the last check of the log found that the subscription lacks no event. */
   get isComplete(): boolean {
     return this.#isComplete;
   }
@@ -53,18 +54,18 @@ export class SilenceCheck {
   /** Whether an event found by a read has been missing for longer than `silenceMs`. */
   get isSilent(): boolean {
     const { silenceMs } = this.#parts.timings;
-    return this.#owed !== undefined && performance.now() - this.#owed.since >= silenceMs;
+    return this.#missing !== undefined && performance.now() - this.#missing.since >= silenceMs;
   }
 
-  /** Notes how far the subscription is. */
+  /** Notes the position of the subscription. */
   passed(position: Position): void {
     this.#position = position;
     this.#quietSince = performance.now();
-    if (this.#owed !== undefined) {
-      // Restart the clock for an event that is still missing: this process may have been busy.
-      const isMissing = position < this.#owed.position;
-      this.#owed = isMissing
-        ? { position: this.#owed.position, since: this.#quietSince }
+    if (this.#missing !== undefined) {
+      // Restarts the clock for an event that is still missing, as this process may have been busy.
+      const isMissing = position < this.#missing.position;
+      this.#missing = isMissing
+        ? { position: this.#missing.position, since: this.#quietSince }
         : undefined;
     }
   }
@@ -84,7 +85,7 @@ export class SilenceCheck {
     return probeMs;
   }
 
-  /** Whether this process knows of something beyond, by an append or a read. */
+  /** Whether this process knows of a later event, because of an append or a read. */
   #isBehind(): boolean {
     return this.#parts.highWaterMark.seen > laterPosition(this.#position, this.#nothingUpTo);
   }
@@ -92,7 +93,7 @@ export class SilenceCheck {
   async #compare(): Promise<void> {
     const { reader } = this.#parts;
     const after = laterPosition(this.#position, this.#nothingUpTo);
-    let owed: Position | undefined;
+    let missing: Position | undefined;
     let seen = after;
     let count = 0;
     try {
@@ -102,7 +103,7 @@ export class SilenceCheck {
       }
       await reader.forwards(after, PAGE, (event, position) => {
         if (!isSystemEvent(event)) {
-          owed = position;
+          missing = position;
           return 'enough';
         }
         seen = position;
@@ -110,9 +111,12 @@ export class SilenceCheck {
         return count < PAGE ? 'more' : 'enough';
       });
       this.#nothingUpTo = laterPosition(this.#nothingUpTo, seen);
-      this.#isComplete = owed === undefined;
-      if (owed === undefined) this.#owed = undefined;
-      else if (owed > this.#position) this.#owed ??= { position: owed, since: performance.now() };
+      this.#isComplete = missing === undefined;
+      if (missing === undefined) {
+        this.#missing = undefined;
+      } else if (missing > this.#position) {
+        this.#missing ??= { position: missing, since: performance.now() };
+      }
     } catch (error) {
       this.#failure = error;
     } finally {

@@ -9,7 +9,7 @@ import { isJsonObject } from '../../domain/json.ts';
 import type { LogReader } from './log-reader.ts';
 import { isSystemEvent, toRawEvent, type ClientEvent } from './client-event.ts';
 
-/** Events that a page reads at most, and per read. */
+/** The most events that a page reads, and the events of one read. */
 const MAX_EVENTS = 20_000;
 const PAGE = 1_000;
 /** Streams whose ends are read at once. */
@@ -17,7 +17,7 @@ const CONCURRENT_READS = 8;
 
 /**
  * Streams by their first events, in the order in which they began. EventStoreDB has no index of names by prefix; its
- * `$streams` exists only where a server projection runs, which many turn off.
+ * `$streams` exists only where a server projection runs, which many operators turn off.
  * @throws EventStoreError `INVALID_EVENT` for an invalid `after`, `UNAVAILABLE`
  */
 export async function listStreams(

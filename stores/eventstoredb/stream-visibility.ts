@@ -5,8 +5,8 @@ import { truncatedBefore } from './truncation.ts';
 
 /**
  * Waits until a stream can be read up to the revision that a conflict reported, for as long as a read may take. A
- * server checks appends against what it has written, but shows only what is also replicated and indexed. Reading too
- * early would show the old state, and the caller would decide on it again.
+ * server checks appends against the events that it has written, but shows only events that are also replicated and
+ * indexed. Reading too early would show the old state, and the caller would decide on it again.
  *
  * A revision that stays invisible may be lost for good with a failed leader. That is still a conflict.
  * @throws EventStoreError `UNAVAILABLE`, `STREAM_DELETED`

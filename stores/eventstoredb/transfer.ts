@@ -23,7 +23,10 @@ const PART_EVENTS = 500;
 const MAX_FILLERS = 500;
 /** Appends at once: the server answers after its disk, and writes concurrent appends together. */
 const CONCURRENT_APPENDS = 64;
-/** No request waits for a transfer, so a server may be unreachable for half a minute. At the start it is reported sooner. */
+/**
+ * No request waits for a transfer, so a server may be unreachable for half a minute. At the start, an unreachable
+ * server is reported sooner.
+ */
 const TRANSFER_TIMINGS: Partial<Timings> = {
   readMs: 30_000,
   connectMs: 30_000,
@@ -31,8 +34,11 @@ const TRANSFER_TIMINGS: Partial<Timings> = {
   pingMs: 5_000,
 };
 
-/** Type of an event that fills the place of a deleted one. Readers skip types that begin with `$`. */
-/** Stands in place of an event that is gone. Names that begin with `$` are the engine's, and no reader of ours sees it. */
+/** The type of an event that fills the place of a deleted one. Readers skip types that start with `$`. */
+/**
+ * Replaces an event that is gone. Names that start with `$` belong to the engine, so this service's readers never see
+ * it.
+ */
 const FILLER_TYPE = '$filler';
 
 /** Type of the event that deletes a stream for good. A stream deleted softly has metadata with a maximal `$tb`. */
@@ -99,7 +105,7 @@ class EventStoreDbTransfer implements LogTransfer {
     yield { events: [], read: 0, truncations: await this.#wholly(deleted, end), share: 1 };
   }
 
-  /** Deleted streams and where they ended, which only the log itself shows. */
+  /** Deleted streams and their last revisions, which only the log itself shows. */
   async #wholly(deleted: ReadonlySet<string>, end: Position): Promise<readonly Truncation[]> {
     const befores = new Map<string, number>();
     const { reader } = this.#log;

@@ -53,7 +53,7 @@ export async function truncatedBefore(
   return typeof before === 'number' ? before : undefined;
 }
 
-/** The new metadata, or undefined where the stream is already short enough. */
+/** The new metadata, or undefined if the stream is already short enough. */
 async function planChange(
   reader: LogReader,
   stream: string,

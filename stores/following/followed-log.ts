@@ -9,7 +9,7 @@ import type { LogEngine } from '../../domain/log-engine.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { LogFollower, type FollowerLimits } from './log-follower.ts';
 
-/** Puts the process's one follower of the log on an engine. Closing the log closes the engine. */
+/** Combines an engine with the process's one follower of the log. Closing the log closes the engine. */
 export function followedLog(
   engine: LogEngine,
   telemetry: Telemetry,
@@ -21,7 +21,7 @@ export function followedLog(
     readAll: (after: Position, limit: number) => readAll(engine, after, limit),
     subscribe: (options: Parameters<EventStore['subscribe']>[0]) => follower.subscribe(options),
     async close() {
-      // Together: an end that is being followed may wait for the engine, and closing that ends it.
+      // Both are closed together: a follower may be waiting for the engine, and closing the engine ends that wait.
       await Promise.all([follower.close(), engine.close()]);
     },
   });
@@ -40,12 +40,12 @@ async function readAll(
       try {
         events.push(entry.event());
       } catch (error) {
-        // What comes before an event of a newer release can be read.
+        // The events before an event of a newer release can still be read.
         if (events.length > 0 && error instanceof EventStoreError) return events;
         throw error;
       }
     }
-    // A page may be empty and not be the last.
+    // An empty page is not necessarily the last.
     if (events.length > 0 || page.isLast) return events;
     from = page.upTo;
   }

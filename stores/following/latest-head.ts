@@ -1,6 +1,9 @@
 import type { EventStore, Position } from '../../domain/event-store.ts';
 
-/** Looks up the head of the log for any number of callers at once, each with a read that began after its call. */
+/**
+ * Looks up the head of the log for any number of callers at once. Each gets the result of a read that started after its
+ * call.
+ */
 export class LatestHead {
   readonly #store: Pick<EventStore, 'head'>;
   #running: Promise<Position> | undefined;

@@ -8,11 +8,11 @@ export class LazyEntry implements LogEntry {
   readonly size: number;
   #decode: (() => RecordedEvent) | undefined;
   #event: RecordedEvent | undefined;
-  /** The last list that was asked for, and the answer. */
+  /** The prefixes of the last call, and the result. */
   #asked: readonly string[] | undefined;
   #isOf = false;
 
-  /** @param decode called again after it has thrown; what it holds is released once it has returned */
+  /** @param decode called again if it has thrown; released once it has returned */
   constructor(stream: string, position: Position, size: number, decode: () => RecordedEvent) {
     this.stream = stream;
     this.position = position;

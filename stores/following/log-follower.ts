@@ -10,18 +10,18 @@ import type { Telemetry } from '../../observability/telemetry.ts';
 import { pause, pauseAfter, unlessAborted } from '../waiting.ts';
 import { LatestHead } from './latest-head.ts';
 import { PastPages } from './past-pages.ts';
-import { Place } from './place.ts';
+import { FollowerCursor } from './follower-cursor.ts';
 import { RecentEvents, type WindowLimits } from './recent-events.ts';
 
-/** What failures are reported as. */
+/** The messages that report failures. */
 const NO_HEAD = 'could not look up the end of the event log; retrying';
 const NO_END = 'could not follow the end of the event log; retrying';
 
-/** Milliseconds before a lookup or the end of the log is tried again: at first, and at most. */
+/** Milliseconds before a lookup or following the end of the log is retried: at first, and at most. */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 
-/** Bounds of what a follower keeps in memory, in bytes. */
+/** Limits of a follower's memory, in bytes. */
 export interface FollowerLimits extends WindowLimits {
   /** Pages of the past that several followers read at the same time. */
   readonly past: number;
@@ -33,9 +33,10 @@ export const defaultLimits: FollowerLimits = { kept: MIB / 8, most: 16 * MIB, pa
 type SubscribeOptions = Parameters<EventStore['subscribe']>[0];
 
 /**
- * The one reader of the log in a process. It receives the growing end of the log, keeps the latest of it in memory, and
- * hands it to any number of followers. Each of them has its own place. One that is further behind reads pages until it
- * has reached the window, and returns to that when it has become too slow. So it holds nobody back.
+ * The one reader of the log in a process. It receives the growing end of the log, keeps the latest part in memory (the
+ * window), and passes it to any number of followers. Each follower has its own cursor. A follower that is behind the
+ * window reads pages until it has reached the window. A follower that becomes too slow for the window reads pages
+ * again, so it never delays the others.
  */
 export class LogFollower {
   readonly #engine: LogEngine;
@@ -44,7 +45,7 @@ export class LogFollower {
   readonly #past: PastPages;
   readonly #head: LatestHead;
   readonly #closed = new AbortController();
-  readonly #places = new Set<Place>();
+  readonly #cursors = new Set<FollowerCursor>();
   #ended: Promise<void> | undefined;
 
   constructor(engine: LogEngine, telemetry: Telemetry, limits: FollowerLimits = defaultLimits) {
@@ -75,7 +76,7 @@ export class LogFollower {
   /** Ends all followers. Resolves when nothing is read any more. */
   async close(): Promise<void> {
     this.#closed.abort();
-    for (const place of this.#places) place.end();
+    for (const cursor of this.#cursors) cursor.end();
     await this.#ended;
   }
 
@@ -83,90 +84,91 @@ export class LogFollower {
     options: SubscribeOptions,
   ): AsyncGenerator<SubscriptionMessage, void, undefined> {
     const { after, prefixes, share, signal } = options;
-    const place = new Place(after, prefixes);
+    const cursor = new FollowerCursor(after, prefixes);
     while (!signal.aborted) {
-      // Between pages too, so that reading a long log leaves the event loop to others.
+      // Also between pages, so that reading a long log does not block the event loop.
       await new Promise<void>((resolve) => setImmediate(resolve));
-      const page = await this.#engine.readPage({ after: place.position, prefixes, share });
-      const { events, failure } = place.take(page, options.onPassed);
+      const page = await this.#engine.readPage({ after: cursor.position, prefixes, share });
+      const { events, failure } = cursor.take(page, options.onPassed);
       if (events.length > 0) yield { kind: 'events', events };
       if (failure !== undefined) throw failure.error;
       if (!page.isLast || signal.aborted) continue;
-      yield { kind: 'caught-up', position: place.position };
+      yield { kind: 'caught-up', position: cursor.position };
       return;
     }
   }
 
   async *#follow(options: SubscribeOptions): AsyncGenerator<SubscriptionMessage, void, undefined> {
     const { signal } = options;
-    const place = new Place(options.after, options.prefixes);
-    /** Where the log ended once this had begun: nothing before it may be missing from a `caught-up`. */
+    const cursor = new FollowerCursor(options.after, options.prefixes);
+    /** The end of the log, looked up after the start. `caught-up` requires everything before it. */
     let end: Position | undefined;
     let looking = false;
     let announced: Position | undefined;
-    this.#places.add(place);
-    const stop = (): void => place.end();
+    this.#cursors.add(cursor);
+    const stop = (): void => cursor.end();
     signal.addEventListener('abort', stop);
     this.#ended ??= this.#followEnd();
-    const isLevel = (): boolean => end !== undefined && place.position >= end;
+    const isLevel = (): boolean => end !== undefined && cursor.position >= end;
     try {
       while (!signal.aborted) {
         this.#requireOpen();
-        // The first time even if more has come meanwhile: under load, more may always have come.
+        // The first one is sent even if more events have arrived. Under load, more may always arrive.
         if (announced === undefined && isLevel()) {
-          announced = place.position;
+          announced = cursor.position;
           yield { kind: 'caught-up', position: announced };
           continue;
         }
-        if (!this.#recent.holds(place.position)) {
-          const reading = this.#past.next(place, place.signal);
-          const page = await unlessAborted(reading, place.signal);
+        if (!this.#recent.holds(cursor.position)) {
+          const reading = this.#past.next(cursor, cursor.signal);
+          const page = await unlessAborted(reading, cursor.signal);
           if (page === undefined) continue;
           if (page.isLast) end ??= page.upTo;
-          const { events, failure } = place.take(page, options.onPassed);
+          const { events, failure } = cursor.take(page, options.onPassed);
           if (events.length > 0) yield { kind: 'events', events };
           if (failure !== undefined) throw failure.error;
-          if (page.isLast && !this.#recent.holds(place.position)) await this.#untilItBegins(place);
+          if (page.isLast && !this.#recent.holds(cursor.position))
+            await this.#untilItBegins(cursor);
           continue;
         }
-        this.#past.leave(place);
+        this.#past.leave(cursor);
         if (end === undefined && !looking) {
           looking = true;
-          void this.#lookUpHead(place.signal).then((head) => {
+          void this.#lookUpHead(cursor.signal).then((head) => {
             end = head;
-            place.wake();
+            cursor.wake();
           });
         }
-        if (place.position < this.#recent.end) {
-          const { events, failure } = place.take(
-            this.#recent.after(place.position),
+        if (cursor.position < this.#recent.end) {
+          const { events, failure } = cursor.take(
+            this.#recent.after(cursor.position),
             options.onPassed,
           );
           if (events.length > 0) yield { kind: 'events', events };
           if (failure !== undefined) throw failure.error;
-        } else if (announced !== place.position && isLevel()) {
-          announced = place.position;
+        } else if (announced !== cursor.position && isLevel()) {
+          announced = cursor.position;
           yield { kind: 'caught-up', position: announced };
         } else {
-          await place.wait();
+          await cursor.wait();
         }
       }
     } finally {
       signal.removeEventListener('abort', stop);
-      place.end();
-      this.#places.delete(place);
-      this.#past.leave(place);
+      cursor.end();
+      this.#cursors.delete(cursor);
+      this.#past.leave(cursor);
     }
   }
 
-  /** Waits for the window where the log has been read to its end before that is known here. */
-  async #untilItBegins(place: Place): Promise<void> {
-    if (!this.#recent.hasBegun) return place.wait();
-    // Another node of a cluster has answered, which is behind.
-    await pause(FIRST_RETRY_MS, place.signal);
+  /** Waits for the window if the log has been read to an end that is not known here yet. */
+  async #untilItBegins(cursor: FollowerCursor): Promise<void> {
+    if (!this.#recent.hasBegun) return cursor.wait();
+    // Another node of a cluster responded, and it is behind.
+    await pause(FIRST_RETRY_MS, cursor.signal);
   }
 
-  /** The head of the log; undefined where the follower ended first. */
+  /** The head of the log; undefined if the follower ended first. */
   async #lookUpHead(signal: AbortSignal): Promise<Position | undefined> {
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
@@ -204,7 +206,7 @@ export class LogFollower {
           signal,
         );
       } catch (error) {
-        // Followers then read the log themselves, and find the error if it is there.
+        // Followers then read the log themselves, and meet the error if it persists.
         this.#recent.restart(null);
         this.#wakeAll();
         failures += 1;
@@ -216,7 +218,7 @@ export class LogFollower {
 
   #slowest(): Position | undefined {
     let slowest: Position | undefined;
-    for (const { position } of this.#places) {
+    for (const { position } of this.#cursors) {
       if (!this.#recent.holds(position)) continue;
       if (slowest === undefined || position < slowest) slowest = position;
     }
@@ -224,7 +226,7 @@ export class LogFollower {
   }
 
   #wakeAll(): void {
-    for (const place of this.#places) place.wake();
+    for (const cursor of this.#cursors) cursor.wake();
   }
 
   #requireOpen(): void {

@@ -2,17 +2,17 @@ import { EventStoreError, type Position } from '../../domain/event-store.ts';
 import type { LogEngine, LogPage, LogPiece } from '../../domain/log-engine.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { pause, pauseAfter } from '../waiting.ts';
-import type { Place } from './place.ts';
+import type { FollowerCursor } from './follower-cursor.ts';
 import { sizeOf } from './recent-events.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const UNREADABLE = 'could not read the event log; retrying';
 
-/** Milliseconds before reading is retried after a fault: at first, and at most. */
+/** Milliseconds before a failed read is retried: at first, and at most. */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 
-/** A page in memory, for followers that come to the same place soon. */
+/** A page in memory, for followers that will soon reach the same position. */
 interface KeptPage extends LogPiece {
   readonly after: Position;
   readonly prefixes: readonly string[] | undefined;
@@ -20,15 +20,15 @@ interface KeptPage extends LogPiece {
 }
 
 /**
- * The log before the window, for the followers that are there. They share what they read: views that are filled at the
- * same time cause one read of the log. None waits for another. A follower that falls behind the others by more than is
- * kept in memory reads by itself.
+ * Reads the log before the window for followers. They share pages, so views that are filled at the same time read the
+ * log once. No follower waits for another. A follower that falls behind by more than the pages in memory reads its own
+ * pages.
  */
 export class PastPages {
   readonly #engine: Pick<LogEngine, 'readPage'>;
   readonly #telemetry: Telemetry;
   readonly #most: number;
-  readonly #readers = new Set<Place>();
+  readonly #readers = new Set<FollowerCursor>();
   readonly #kept: KeptPage[] = [];
   readonly #reading = new Map<Position, Promise<unknown>>();
   #bytes = 0;
@@ -40,33 +40,34 @@ export class PastPages {
     this.#most = most;
   }
 
-  /** The follower no longer reads here. */
-  leave(place: Place): void {
-    if (this.#readers.delete(place)) this.#trim();
+  /** Notes that the follower no longer reads here. */
+  leave(cursor: FollowerCursor): void {
+    if (this.#readers.delete(cursor)) this.#trim();
   }
 
   /**
-   * The next page for a follower; retried while the log can't be read. Not `isLast` where another follower's read is used.
+   * The next page for a follower; retried while the log can't be read. A page of another follower's read is never
+   * `isLast`.
    * @returns undefined when the signal was aborted
    * @throws EventStoreError other than `UNAVAILABLE`
    */
-  async next(place: Place, signal: AbortSignal): Promise<LogPage | undefined> {
-    this.#readers.add(place);
+  async next(cursor: FollowerCursor, signal: AbortSignal): Promise<LogPage | undefined> {
+    this.#readers.add(cursor);
     // Between pages too, so that reading a long log leaves the event loop to others.
     await turn();
     while (!signal.aborted) {
-      const kept = this.#kept.find((page) => serves(page, place));
+      const kept = this.#kept.find((page) => serves(page, cursor));
       if (kept !== undefined) return { ...kept, isLast: false };
-      const { position } = place;
+      const { position } = cursor;
       const other = this.#reading.get(position);
-      if (other === undefined) return this.#read(place, signal);
+      if (other === undefined) return this.#read(cursor, signal);
       await other;
     }
     return undefined;
   }
 
-  async #read(place: Place, signal: AbortSignal): Promise<LogPage | undefined> {
-    const { position } = place;
+  async #read(cursor: FollowerCursor, signal: AbortSignal): Promise<LogPage | undefined> {
+    const { position } = cursor;
     const reading = this.#readPage(position, this.#wantedFrom(position), signal);
     const ended = reading.then(
       () => undefined,
@@ -94,7 +95,7 @@ export class PastPages {
         return page;
       } catch (error) {
         if (!(error instanceof EventStoreError && error.code === 'UNAVAILABLE')) throw error;
-        // Closing a store makes its reads fail.
+        // Closing a store makes its reads fail, which is not an error.
         if (signal.aborted) return undefined;
         this.#telemetry.failures.failed(UNREADABLE, error);
         await pause(pauseAfter(failures, FIRST_RETRY_MS, MAX_RETRY_MS), signal);
@@ -103,7 +104,7 @@ export class PastPages {
     return undefined;
   }
 
-  /** The prefixes of all followers that have yet to pass a position; undefined: everything. */
+  /** The prefixes of all followers that have not passed a position yet; undefined: everything. */
   #wantedFrom(position: Position): readonly string[] | undefined {
     const wanted = new Set<string>();
     for (const reader of this.#readers) {
@@ -122,7 +123,7 @@ export class PastPages {
     this.#trim();
   }
 
-  /** Forgets what nobody may come to, then what is oldest. */
+  /** Forgets pages that no follower will reach, then the oldest ones. */
   #trim(): void {
     let slowest: Position | undefined;
     for (const { position } of this.#readers) {
@@ -142,14 +143,14 @@ export class PastPages {
   }
 }
 
-function serves(page: KeptPage, { position, prefixes }: Place): boolean {
+function serves(page: KeptPage, { position, prefixes }: FollowerCursor): boolean {
   if (page.after > position || page.upTo <= position) return false;
   if (page.prefixes === undefined) return true;
   const within = page.prefixes;
   return prefixes?.every((prefix) => within.some((one) => prefix.startsWith(one))) ?? false;
 }
 
-/** The next turn of the event loop. */
+/** Waits for the next turn of the event loop. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

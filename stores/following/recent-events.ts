@@ -3,20 +3,20 @@ import type { LogEntry, LogPiece } from '../../domain/log-engine.ts';
 
 /** Limits of the window, in bytes. */
 export interface WindowLimits {
-  /** Kept although all followers have passed it, for those that come. */
+  /** How much is kept for new followers after all present ones have passed it. */
   readonly kept: number;
-  /** Kept for slow followers; beyond it they read the log themselves. */
+  /** How much is kept for slow followers. Beyond it, they read the log themselves. */
   readonly most: number;
 }
 
-/** Entries that are handed to a follower at once, about. */
+/** Approximately how many entries a follower gets at once. */
 const MAX_HANDED = 2_000;
 
 /** The window: the recent end of the log in memory. */
 export class RecentEvents {
   readonly #limits: WindowLimits;
   readonly #pieces: LogPiece[] = [];
-  /** The window's bounds; null while nothing is known of the end of the log. */
+  /** The window's bounds; null while the end of the log is unknown. */
   #start: Position | null = null;
   #end: Position = '';
   #bytes = 0;
@@ -25,7 +25,7 @@ export class RecentEvents {
     this.#limits = limits;
   }
 
-  /** Empties the window; it then begins at a position, or not at all with null. */
+  /** Empties the window. It then starts at a position, or with null is unknown. */
   restart(at: Position | null): void {
     this.#pieces.length = 0;
     this.#bytes = 0;
@@ -34,14 +34,14 @@ export class RecentEvents {
   }
 
   /**
-   * Adds what comes next, and forgets what is too much.
-   * @param slowest the position of the follower furthest behind, of those in the window
+   * Adds the next piece, and forgets pieces beyond the limits.
+   * @param slowest the position of the slowest follower in the window
    */
   add(piece: LogPiece, slowest: () => Position | undefined): void {
     this.#bytes += sizeOf(piece.entries);
     this.#end = piece.upTo;
     const last = this.#pieces.at(-1);
-    // Nothing but the position moves.
+    // Only the position moves.
     if (piece.entries.length === 0 && last !== undefined) {
       this.#pieces[this.#pieces.length - 1] = { entries: last.entries, upTo: piece.upTo };
     } else {
@@ -60,14 +60,14 @@ export class RecentEvents {
     return this.#start !== null && position >= this.#start;
   }
 
-  /** The end of the window: of the log, as far as it is known. */
+  /** The end of the window, which is the known end of the log. */
   get end(): Position {
     return this.#end;
   }
 
   /**
-   * What follows a position that the window {@link holds}, at most about two thousand entries. May begin before it, where
-   * a follower has read by itself up to the middle of a piece.
+   * The entries after a position that the window {@link holds}, at most about two thousand. They may start before the
+   * position if a follower has itself read up to the middle of a piece.
    */
   after(position: Position): LogPiece {
     const first = this.#indexAfter(position);
@@ -105,7 +105,7 @@ export class RecentEvents {
     const { kept, most } = this.#limits;
     let drop = 0;
     for (const piece of this.#pieces) {
-      // The last one stays: it marks the end.
+      // The last one stays, because it marks the end.
       if (this.#bytes <= kept || drop + 1 >= this.#pieces.length) break;
       if (this.#bytes <= most && slowest !== undefined && slowest < piece.upTo) break;
       this.#bytes -= sizeOf(piece.entries);

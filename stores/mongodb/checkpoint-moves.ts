@@ -8,7 +8,7 @@ export interface CheckpointMove {
   /** Name of the generation's collection. */
   readonly collection: string;
   readonly from: Position;
-  /** Of the writer: the stored fence must not be larger. */
+  /** The writer's fence; the stored one must not be larger. */
   readonly fence: number;
   readonly change: { readonly position: Position } & Partial<StoredCheckpoint>;
 }
@@ -19,9 +19,9 @@ interface WaitingMove extends CheckpointMove {
 }
 
 /**
- * Moves the checkpoints of many views in one command. Most events concern few views, but all views pass them at the same
- * time, and each command would wait for the journal and for a majority by itself. Moves that are asked for while a
- * command is under way share the next one.
+ * Moves the checkpoints of many views in one command. Most events concern few views, but all views pass them at the
+ * same time, and separate commands would each wait for the journal and a majority. Moves requested during a command
+ * share the next one.
  */
 export class CheckpointMoves {
   #waiting: WaitingMove[] = [];
@@ -30,7 +30,7 @@ export class CheckpointMoves {
   /**
    * Moves one checkpoint. Use inside `run`.
    * @param db the same for all moves
-   * @returns false if it was elsewhere, or belongs to a later writer
+   * @returns false if it had another position or belongs to a later writer
    * @throws the driver's errors, which concern all moves of the command
    */
   move(db: Db, move: CheckpointMove): Promise<boolean> {
@@ -40,7 +40,7 @@ export class CheckpointMoves {
     });
   }
 
-  /** Does not reject: each move has its outcome. */
+  /** Never rejects, as each move has its own outcome. */
   async #moveWaiting(db: Db): Promise<void> {
     this.#isMoving = true;
     await nextTurn();
@@ -74,7 +74,7 @@ async function moveAll<M extends CheckpointMove>(
     { ordered: false },
   );
   if (matchedCount === moves.length) return new Set(moves);
-  // The server only says how many. Another writer with the same fence may have made a move, which is as good.
+  // The server only returns the number. If another writer with the same fence has made a move, that is just as good.
   const found = await stored.find({ _id: { $in: moves.map((one) => one.collection) } }).toArray();
   const now = new Map(found.map((one) => [one._id, one]));
   return new Set(

@@ -52,7 +52,7 @@ export class Checkpoint {
     return (await this.#stored.findOne({ _id: this.#collection }))?.position ?? BEGINNING;
   }
 
-  /** @throws ReadModelError `FENCED` when it is elsewhere, or belongs to another writer */
+  /** @throws ReadModelError `FENCED` if it has another position or belongs to another writer */
   async expect(from: Position): Promise<void> {
     const stored = await this.#stored.findOne(this.#expected(from));
     if (stored === null) throw await this.fencedError(from);
@@ -88,7 +88,10 @@ export class Checkpoint {
     if (moved.matchedCount === 0) throw await this.fencedError(from);
   }
 
-  /** Like {@link move} without a session, together with those of other views. @throws ReadModelError `FENCED` */
+  /**
+   * Like {@link move} without a session, but together with the moves of other views.
+   * @throws ReadModelError `FENCED`
+   */
   async moveWith(moves: CheckpointMoves, batch: Omit<Batch, 'documents'>): Promise<void> {
     const { from, to, landmark } = batch;
     const change = { position: to, ...(landmark && { landmark }) };

@@ -20,7 +20,7 @@ export const countedCommands = [
 const names: ReadonlySet<string> = new Set(countedCommands);
 
 /**
- * Counts what a client sends: commands, and the documents that they write. The client must have been made with
+ * Counts the commands that a client sends, and the documents that they write. The client must have been made with
  * `monitorCommands`. A server's monitoring, and the start and end of sessions, are not counted.
  */
 export function countCommands(client: MongoClient, telemetry: Telemetry): void {

@@ -22,7 +22,7 @@ export function mongoCondition(
     hosts: options.hosts.map(String).join(',') || (options.srvHost ?? ''),
     user: options.credentials?.username || undefined,
     setting: 'SVC_READ_MODEL_URL',
-    // A user needs one role for everything, so all operations have one cause.
+    // A user needs a single role for everything, so all operations fail for the same cause.
     forbidden: () => `read and write the database ${database}`,
     grant: `give it the role readWrite on the database ${database}`,
     leaderless: 'no_primary',
@@ -36,7 +36,7 @@ function addressesOf({ options }: MongoClient, ca: Authorities): readonly Addres
   const { tls, rejectUnauthorized, checkServerIdentity } = options;
   const trustsAll = rejectUnauthorized === false;
   const security = { ca, trustsAll, anyName: checkServerIdentity !== undefined };
-  // None are known before the names of `mongodb+srv` are resolved.
+  // No hosts are known before the names of `mongodb+srv` are resolved.
   return options.hosts.flatMap(({ host, port }) =>
     host === undefined || port === undefined
       ? []
@@ -44,7 +44,7 @@ function addressesOf({ options }: MongoClient, ca: Authorities): readonly Addres
   );
 }
 
-/** `hello`, which servers answer before a user has signed in. */
+/** The command `hello`, which servers answer before a user has signed in. */
 const greeting = ((): Buffer => {
   const body = BSON.serialize({ hello: 1, $db: 'admin' });
   const length = 16 + 4 + 1 + body.length;

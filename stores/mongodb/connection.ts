@@ -6,7 +6,7 @@ import {
   type MongoClientOptions,
   type TopologyDescription,
 } from 'mongodb';
-import type { ServerProblem } from '../../domain/server-problem.ts';
+import type { UnusableServerError } from '../../domain/server-problem.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import type { ServerCondition } from '../servers/server-condition.ts';
 import { withTimeout } from '../waiting.ts';
@@ -25,7 +25,7 @@ import {
 } from './driver-errors.ts';
 import { databaseOf, withoutConcerns } from './connection-string.ts';
 
-/** How to reach a MongoDB server, a replica set, or one compatible with it. */
+/** How to reach a MongoDB server, a replica set, or a compatible server. */
 export interface MongoOptions {
   /** `mongodb://…` or `mongodb+srv://…`. */
   readonly url: string;
@@ -59,7 +59,7 @@ export class MongoConnection {
   readonly #pingTimeoutMs: number;
   readonly #condition: ServerCondition;
   #connected = false;
-  /** What the driver knows of the members. */
+  /** The driver's knowledge of the members. */
   #topology: TopologyDescription | undefined;
   #deployment: Deployment | undefined;
   #transactions: boolean | undefined;
@@ -80,8 +80,8 @@ export class MongoConnection {
       // outside a causally consistent session, a new primary's majority snapshot may lack an acknowledged write.
       readPreference: 'primary',
       readConcern: { level: 'local' },
-      // An acknowledged lease, fence or checkpoint must survive a failover and a crash. Servers before 5.0
-      // acknowledge what one member has in memory, and a URL may ask for less.
+      // An acknowledged lease, fence or checkpoint must survive a failover and a crash. Servers before 5.0 acknowledge
+      // a write that one member has in memory, and a URL may ask for less.
       writeConcern: { w: 'majority', journal: true },
       monitorCommands: true,
     };
@@ -95,7 +95,7 @@ export class MongoConnection {
     this.#telemetry = options.telemetry;
     this.#condition = mongoCondition(this.#client, this.#db.databaseName, options.telemetry);
     countCommands(this.#client, options.telemetry);
-    // Finds out why while operations still wait for a server.
+    // Finds out the reason while operations still wait for a server.
     this.#client.on('serverHeartbeatFailed', () => this.#condition.suspect());
     this.#client.on('topologyDescriptionChanged', ({ newDescription }) => {
       this.#topology = newDescription;
@@ -118,8 +118,8 @@ export class MongoConnection {
    * Runs an operation on the database.
    * @param operation a name from a closed set, for messages and metrics
    * @param limit milliseconds it may take; `Infinity` for index builds
-   * @throws the result of `failureOf` for a driver error, with a `ServerProblem` as its cause if the server cannot be
-   *   used; other errors unchanged
+   * @throws the result of `failureOf` for a driver error, with an `UnusableServerError` as its cause if the server
+   *   cannot be used; other errors unchanged
    */
   async run<T>(
     operation: string,
@@ -153,7 +153,7 @@ export class MongoConnection {
     }
   }
 
-  /** Resolves when the database answers within the ping timeout, and the user lacks no right as far as is known. */
+  /** Resolves if the database responds within the ping timeout and the user lacks no right as far as is known. */
   async ping(failureOf: FailureOf): Promise<void> {
     await this.run('ping', failureOf, (db) => db.command({ ping: 1 }), this.#pingTimeoutMs);
     const problem = this.#condition.lasting;
@@ -216,8 +216,12 @@ export class MongoConnection {
     return this.#db;
   }
 
-  /** Reports why the server cannot be used; null if it can, and has only refused this operation. */
-  async #problemOf(error: Error, operation: string, limit: number): Promise<ServerProblem | null> {
+  /** Reports why the server cannot be used; null if it can be used and has only refused this operation. */
+  async #problemOf(
+    error: Error,
+    operation: string,
+    limit: number,
+  ): Promise<UnusableServerError | null> {
     const isLost = isUnreachable(error);
     const kind = isLost ? 'unreachable' : 'refused';
     this.#telemetry.count('mongodb_errors_total', { kind });
@@ -226,7 +230,7 @@ export class MongoConnection {
     if (isRejectedUser(error)) return condition.rejected(error);
     if (isForbidden(error)) {
       const hasUser = this.#client.options.credentials !== undefined;
-      // Servers answer a ping without a user.
+      // A ping alone proves nothing about the user, as servers answer it without one.
       return hasUser ? condition.forbidden(operation, error) : condition.rejected(error, operation);
     }
     if (isLeaderless(error, this.#topology)) return condition.leaderless(error);

@@ -228,8 +228,8 @@ class MongoCoordination implements Coordination {
   }
 
   /**
-   * Whether a document has not expired. One that starts in the future is ignored: the server's clock has been set back
-   * since, and its end may lie hours ahead. Call inside `run`.
+   * Whether a document has not expired. A document that starts in the future is ignored: the server's clock has been
+   * set back since, and its end may lie hours ahead. Call inside `run`.
    */
   async #isUnexpired(): Promise<Document> {
     const ahead = await this.#isAhead('$begins', '$expires');

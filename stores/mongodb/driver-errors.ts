@@ -14,11 +14,11 @@ const DUPLICATE_KEY = 11000;
 /** Server codes for an expired time limit. */
 const TIME_LIMIT_CODES = new Set([
   50, // MaxTimeMSExpired
-  202, // NetworkInterfaceExceededTimeLimit: routers, of a shard
+  202, // NetworkInterfaceExceededTimeLimit: sent by routers, about a shard
   262, // ExceededTimeLimit
 ]);
 
-/** Server codes for missing transactions, whatever `hello` promised. */
+/** Server codes for missing transactions, even if `hello` promised them. */
 const NO_TRANSACTIONS = new Set([
   20, // IllegalOperation: transaction numbers are only allowed on a replica set
   115, // CommandNotSupported
@@ -34,21 +34,21 @@ const TRANSACTION_TOO_LARGE = new Set([
 
 /** Server codes for an unknown or unavailable option. */
 const UNSUPPORTED_OPTION = new Set([
-  2, // BadValue: standalone servers, of `commitQuorum`
+  2, // BadValue: sent by standalone servers, about `commitQuorum`
   9, // FailedToParse
   72, // InvalidOptions
   115, // CommandNotSupported
-  303, // "Feature not supported", of compatible servers
+  303, // "Feature not supported": sent by compatible servers
   40415, // an unknown field of a command
 ]);
 
-/** Server codes of users. */
+/** Server codes of errors about users. */
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
-/** Of Atlas, for a rejected user as well as for a missing right. */
+/** Atlas uses this code both for a rejected user and for a missing right. */
 const ATLAS_ERROR = 8000;
 
-/** Server codes of members that are not the primary. */
+/** Server codes of errors from members that are not the primary. */
 const NOT_PRIMARY = new Set([
   10107, // NotWritablePrimary
   13435, // NotPrimaryNoSecondaryOk
@@ -61,7 +61,7 @@ const BROKEN_SOCKET_CODES = new Set([
   'ERR_STREAM_WRITE_AFTER_END',
 ]);
 
-/** An operation was abandoned because no answer arrived in time. */
+/** An operation was abandoned because no response arrived in time. */
 export class NoResponseError extends Error {
   /** @param limit milliseconds */
   constructor(limit: number) {
@@ -78,7 +78,7 @@ export function isUnreachable(error: unknown): boolean {
     error instanceof NoResponseError ||
     error instanceof MongoTopologyClosedError ||
     isNetworkError(error) ||
-    // The driver wraps whatever ends a bulk write; only a server's answer has a code.
+    // The driver wraps any error that ends a bulk write; only a server's answer has a code.
     (error instanceof MongoBulkWriteError && error.code === undefined)
   );
 }
@@ -97,8 +97,8 @@ export function isForbidden(error: unknown): boolean {
 }
 
 /**
- * Whether an operation failed because the members of a replica set answer, and none is the primary.
- * @param topology what the driver knows of the members
+ * Whether an operation failed because the members of a replica set respond but none is the primary.
+ * @param topology the driver's knowledge of the members
  */
 export function isLeaderless(error: unknown, topology: TopologyDescription | undefined): boolean {
   if (error instanceof MongoServerError) return NOT_PRIMARY.has(Number(error.code));
@@ -142,7 +142,7 @@ export function duplicateStatementsOf(error: unknown): ReadonlySet<number> | nul
 }
 
 /**
- * Whether a transaction may begin again: it lost against another one, or lost its connection. Not when no server is
+ * Whether a transaction may begin again: it lost against another one, or lost its connection. False if no server is
  * reachable, as each attempt would wait anew.
  */
 export function isTransientTransactionError(error: unknown): boolean {
@@ -156,7 +156,7 @@ export function isTransientTransactionError(error: unknown): boolean {
 /** Whether the server lacks transactions after all. */
 export function isTransactionUnsupported(error: unknown): boolean {
   if (!(error instanceof MongoServerError)) return false;
-  // The driver replaces the server's error for code 20 with one of its own.
+  // The driver replaces the server's error for code 20 with its own error.
   const original: unknown = error['originalError'];
   const { code } = original instanceof MongoServerError ? original : error;
   return NO_TRANSACTIONS.has(Number(code));

@@ -32,12 +32,12 @@ interface StoredWorker {
   readonly expires: Date;
 }
 
-/** What leases of jobs need of the coordination store. */
+/** The parts of the coordination store that leases of jobs need. */
 export interface LeaseParts {
   run<T>(operation: string, act: (db: Db) => Promise<T>): Promise<T>;
-  /** The present, as an expression. */
+  /** The present time, as an expression. */
   now(): string | Date;
-  /** Whether a document with `begins` and `expires` is from before the clock was set back, as an expression. */
+  /** An expression: whether a document with `begins` and `expires` was written before the clock was set back. */
   isAhead(begins: string, ends: string): Promise<Document>;
   /** Lets the server delete expired documents. */
   ensureExpiry(db: Db): Promise<void>;
@@ -46,7 +46,9 @@ export interface LeaseParts {
 const jobsIn = (db: Db) => db.collection<StoredJob>('_jobs');
 const workersIn = (db: Db) => db.collection<StoredWorker>('_workers');
 
-/** Leases of jobs. Each is one document, which the server changes atomically by its own clock; many go in one call. */
+/**
+ * Leases of jobs. Each is one document, which the server changes atomically by its own clock. One call changes many.
+ */
 export class MongoJobLeases implements JobLeases {
   readonly #parts: LeaseParts;
 
@@ -73,7 +75,7 @@ export class MongoJobLeases implements JobLeases {
       return claims.map(({ job, lease, holder }): TakenJob | HeldJob => {
         const found = held.get(job);
         if (found?.lease === lease) return { taken: true, losses: found.losses };
-        // Dropped meanwhile: it is free again.
+        // The lease was dropped in the meantime, so the job is free again.
         const free = { remaining: 0, timedOut: false, losses: 0 };
         return found ?? { taken: false, job, lease, holder, ...free };
       });
@@ -155,18 +157,20 @@ export class MongoJobLeases implements JobLeases {
     });
   }
 
-  /** The fields after a claim. Every expression sees the document as it was. */
+  /** The fields after a claim. Every expression sees the document before the change. */
   #taken({ lease, holder, limit }: JobClaim, ttl: number, isFree: Document): Document {
     const now = this.#parts.now();
     const { worker, agent, run } = holder;
     const mine = {
-      ...{ lease: { $literal: lease }, worker: { $literal: worker } },
-      ...{ agent: { $literal: agent }, run: { $literal: run } },
+      lease: { $literal: lease },
+      worker: { $literal: worker },
+      agent: { $literal: agent },
+      run: { $literal: run },
       begins: now,
       ends: { $add: [now, ttl] },
       deadline: { $add: [now, limit] },
       expires: { $add: [now, ttl + KEPT_LEASES_MS] },
-      // A new document has none.
+      // A new document has no losses.
       losses: { $add: [{ $ifNull: ['$losses', -1] }, 1] },
     };
     return Object.fromEntries(
@@ -177,7 +181,7 @@ export class MongoJobLeases implements JobLeases {
     );
   }
 
-  /** A job without a lease, or whose lease was lost. One that timed out is not free. */
+  /** A job without a lease, or whose lease was lost. A job that timed out is not free. */
   async #isFree(): Promise<Document> {
     const now = this.#parts.now();
     const isNew = { $eq: [{ $ifNull: ['$lease', null] }, null] };
@@ -237,7 +241,10 @@ export class MongoJobLeases implements JobLeases {
   }
 }
 
-/** Writes in any order. Upserts that collided with another insert of the same key are repeated: they change it then. */
+/**
+ * Writes in any order. Upserts that collided with another insert of the same key are repeated, and then update the
+ * document.
+ */
 async function writeAll<T extends Document>(
   collection: Collection<T>,
   writes: readonly AnyBulkWriteOperation<T>[],

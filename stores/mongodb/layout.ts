@@ -12,7 +12,7 @@ import type { FieldKind, ViewDocument, Projection } from '../../projections/read
  * - `_checkpoints`: how far each generation is, and the largest fence of its writers.
  *
  * A document is kept as a JSON string, so that any key (with dots or `$`) and any number survives. The queried fields
- * stand beside it, for filters, sorts and indexes. JSON too large for a row goes to `<collection>_parts`.
+ * are stored beside it, for filters, sorts and indexes. JSON too large for a row goes to `<collection>_parts`.
  */
 
 /** A document of a view, or the tombstone of one. */
@@ -26,7 +26,7 @@ export interface StoredDocument {
   readonly d?: string;
   /** Number of parts, where the JSON is too large for the row; then `d` is missing. */
   readonly parts?: number;
-  /** The queried fields; null where the document lacks one. */
+  /** The queried fields; null if the document lacks one. */
   readonly f?: Readonly<Record<string, StoredField>>;
   /** When it was deleted, by the server's clock. */
   readonly gone?: Date;
@@ -94,7 +94,7 @@ export function pathOf(projection: Projection, field: string): string {
 
 /**
  * A view's indexes: the declared ones, each behind `live` and followed by the key, and one that counts and expires
- * tombstones. Covered fields stand behind the key and do not affect the order. They save fetching every document when a
+ * tombstones. Covered fields come after the key and do not affect the order. They save fetching every document when a
  * list filters on more than the index's own fields.
  * @throws TypeError for an index over two lists, which MongoDB refuses with the first document
  */
@@ -110,7 +110,7 @@ export function indexesOf(projection: Projection): IndexDescription[] {
     for (const field of fields) key[pathOf(projection, field)] = 1;
     key['_id'] = 1;
     for (const field of covered) key[pathOf(projection, field)] = 1;
-    // It leaves out the documents of `default`, which nobody looks for in it.
+    // The index leaves out the documents of `default`, because no query searches for them with it.
     const isOfNamespaces = fields[0] === 'namespace' && projection.sparse?.includes('namespace');
     return isOfNamespaces === true
       ? { key, partialFilterExpression: { [pathOf(projection, 'namespace')]: { $gt: '' } } }

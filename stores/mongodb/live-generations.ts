@@ -14,7 +14,7 @@ export class LiveGenerations {
     this.#now = now;
   }
 
-  /** The live generation, possibly from the cache; null where there is none. */
+  /** The live generation, possibly from the cache; null if there is none. */
   async recent(db: Db, view: string): Promise<number | null> {
     const cached = this.#cached.get(view);
     if (cached !== undefined && this.#now() < cached.until) return cached.generation;

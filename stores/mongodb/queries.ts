@@ -50,6 +50,13 @@ export function sortOf(projection: Projection, query: Query): Record<string, 1 |
   return order;
 }
 
+/** The path of a field that is no list. @throws TypeError for a list, and for a field that is not declared */
+export function singlePathOf(projection: Projection, field: string): string {
+  const path = pathOf(projection, field);
+  if (projection.fields[field] !== 'text-list') return path;
+  throw new TypeError(`the field ${field} is a list; a single value does not fit it`);
+}
+
 function keyDirection(query: Query): 1 | -1 {
   return query.sort.at(-1)?.direction === 'descending' ? -1 : 1;
 }

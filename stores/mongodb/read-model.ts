@@ -2,6 +2,8 @@ import type { Db } from 'mongodb';
 import { BEGINNING, type Landmark, type Position } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import {
+  type FieldValue,
+  type FieldValues,
   type Filter,
   type ViewDocument,
   type Listed,
@@ -10,6 +12,7 @@ import {
   type Query,
   type ReadModel,
   ReadModelError,
+  type ValuesQuery,
   type ViewWriter,
   type WriterOptions,
 } from '../../projections/read-model.ts';
@@ -26,10 +29,13 @@ import {
 } from './layout.ts';
 import { DocumentParts, partsCollectionOf } from './document-parts.ts';
 import { LiveGenerations } from './live-generations.ts';
-import { conditionOf, pageOf, sortOf } from './queries.ts';
+import { conditionOf, pageOf, singlePathOf, sortOf } from './queries.ts';
 import { readList } from './snapshot-lists.ts';
 import { createMissingIndexes, type RunOperation } from './view-indexes.ts';
 import { MongoViewWriter } from './view-writer.ts';
+
+/** Documents of which values are read at a time. */
+const VALUES_BATCH = 5000;
 
 export interface MongoReadModelOptions extends MongoOptions {
   /** A monotonic clock in milliseconds, for tests. */
@@ -89,7 +95,8 @@ class MongoReadModel implements ReadModel {
           batchSize: Math.min(query.limit, 1000),
           projection: STORED,
           maxTimeMS: this.#shared.connection.maxTimeMS,
-          // A far page without a matching index sorts in memory; servers before 6.0 refuse beyond 100 MB otherwise.
+          // A far page without a matching index sorts in memory. By default, servers before 6.0 refuse this beyond 100
+          // MB.
           allowDiskUse: true,
         })
         .toArray();
@@ -105,6 +112,26 @@ class MongoReadModel implements ReadModel {
     return this.#read('count', projection, (db, collection) =>
       this.#count(db, collection, projection, filters),
     );
+  }
+
+  values(
+    projection: Projection,
+    { filters, fields }: ValuesQuery,
+  ): Promise<readonly FieldValues[]> {
+    return this.#read('values', projection, async (db, collection) => {
+      const paths = fields.map((field) => [singlePathOf(projection, field), 1]);
+      const rows = await db
+        .collection<StoredDocument>(collection)
+        .find(conditionOf(projection, filters), {
+          projection: paths.length === 0 ? { _id: 1 } : Object.fromEntries(paths),
+          batchSize: VALUES_BATCH,
+          maxTimeMS: this.#shared.connection.maxTimeMS,
+        })
+        .toArray();
+      return rows.map(({ _id: key, f }) => {
+        return { key, values: fields.map((field) => (f?.[field] ?? null) as FieldValue) };
+      });
+    });
   }
 
   list(projection: Projection, query: ListQuery): Promise<Listed> {
@@ -137,7 +164,7 @@ class MongoReadModel implements ReadModel {
     return this.#run('live_generation', (db) => this.#live.current(db, viewOf(projection)));
   }
 
-  /** Creates missing indexes first, so that no generation is read without them. */
+  /** Creates missing indexes first, because no generation must be read without them. */
   async switchTo(projection: Projection, generation: number): Promise<void> {
     await createMissingIndexes(this.#shared.connection, this.#runOperation, projection, generation);
     await this.#run('switch', (db) => this.#live.set(db, viewOf(projection), generation));
@@ -227,7 +254,7 @@ class MongoReadModel implements ReadModel {
     return Math.max(0, all - tombstones);
   }
 
-  /** Of the live generation. */
+  /** The checkpoint of the live generation. */
   #checkpoint(operation: string, projection: Projection): Promise<StoredCheckpoint | null> {
     return this.#run(operation, async (db) => {
       const generation = await this.#live.recent(db, viewOf(projection));

@@ -7,7 +7,7 @@ const NEEDED = ['find', 'insert', 'update', 'remove', 'createIndex', 'dropCollec
 /** The server's code for a command that it does not know. */
 const COMMAND_NOT_FOUND = 59;
 
-/** The part of the answer to `connectionStatus` that is used here. */
+/** The part of the response to `connectionStatus` that is used here. */
 interface AuthInfo {
   readonly authenticatedUsers?: readonly unknown[];
   readonly authenticatedUserPrivileges?: readonly {
@@ -20,7 +20,7 @@ interface AuthInfo {
   }[];
 }
 
-/** Whether the user may read and write the database. True where the server does not tell, or knows no users. */
+/** Whether the user may read and write the database. True if the server does not say, or has no users. */
 export async function hasRights(db: Db): Promise<boolean> {
   const about = await authInfoOf(db);
   if (about === null || (about.authenticatedUsers ?? []).length === 0) return true;
@@ -34,7 +34,7 @@ export async function hasRights(db: Db): Promise<boolean> {
   return NEEDED.every((action) => allowed.has(action));
 }
 
-/** What the server says of the user; null if it does not know the command or its option. */
+/** The server's response about the user; null if it does not know the command or its option. */
 async function authInfoOf(db: Db): Promise<AuthInfo | null> {
   try {
     const status = await db.command({ connectionStatus: 1, showPrivileges: true });

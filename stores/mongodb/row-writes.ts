@@ -13,19 +13,19 @@ import { type StoredDocument, fieldsOf } from './layout.ts';
 
 type WrittenDocument = Parameters<ViewWriter['write']>[0]['documents'][number];
 
-/** A document to write: its JSON for the row, or its parts where it is too large. */
+/** A document to write: its JSON for the row, or its parts if it is too large. */
 export type PreparedDocument = WrittenDocument & {
   readonly text: string | null;
   readonly parts: readonly string[] | null;
-  /** It is inserted, as it had no row when it was looked up. */
+  /** Whether it is inserted, because it had no row when it was looked up. */
   readonly isNew: boolean;
 };
 
-/** Attempts of a write that collides with other writers. */
+/** The most attempts of a write that collides with other writers. */
 const MAX_ATTEMPTS = 4;
 
 /**
- * The latest document per key, ready to be written; an unordered write could leave an earlier one.
+ * The latest document per key, ready to be written. Without this, an unordered write could leave an earlier one.
  * @param missing keys that had no row when they were looked up
  */
 export function prepare(
@@ -50,8 +50,8 @@ export function prepare(
 /**
  * Writes the rows of one generation, in one bulk write. Use inside `run`.
  *
- * A document that had no row is inserted, which costs a server a fraction of an upsert. All others are upserts that are
- * guarded by the stored position, and so are documents whose row has appeared since.
+ * A document that had no row is inserted, which costs a server a fraction of an upsert. All others are written by
+ * upserts that are guarded by the stored position, as are documents whose row has appeared since.
  */
 export class RowWrites {
   readonly #rows: Collection<StoredDocument>;
@@ -64,10 +64,10 @@ export class RowWrites {
   }
 
   /**
-   * Writes each document that is stored not at all, or at an earlier position. Where the stored position is the same or
-   * later, an insert fails on the key, and so does a guarded upsert, whose filter matches nothing. The stored position is
-   * checked before such a failure is ignored. It may also come from two concurrent inserts, of which the refused one is
-   * later, or from another unique index.
+   * Writes each document that is not stored yet, or only at an earlier position. If the stored position is the same or
+   * later, an insert fails on the key, and so does a guarded upsert, whose filter matches nothing. The stored position
+   * is checked before such a failure is ignored, as the failure may have another cause: two concurrent inserts of which
+   * the later one was rejected, or another unique index.
    */
   async write(
     documents: readonly PreparedDocument[],
@@ -93,16 +93,16 @@ export class RowWrites {
 
   /**
    * Writes documents in a session's transaction, which ends with any error.
-   * @throws MongoBulkWriteError with the code of a duplicate key, where a row exists at the same or a later position
+   * @throws MongoBulkWriteError with the code of a duplicate key if a row exists at the same or a later position
    */
   async writeIn(session: ClientSession, documents: readonly PreparedDocument[]): Promise<void> {
     if (documents.length === 0) return;
-    // Ordered by default: nothing more is sent after the error that ended the transaction.
+    // Writes are ordered by default, so nothing more is sent after the error that ended the transaction.
     const firstNew = [...documents].sort((a, b) => Number(b.isNew) - Number(a.isNew));
     await this.#rows.bulkWrite(this.#statements(firstNew), { session });
   }
 
-  /** The documents that are stored not at all, or at an earlier position: to be written by guarded upserts. */
+  /** The documents that are not stored yet, or only at an earlier position, to be written by guarded upserts. */
   async outdated(
     documents: readonly PreparedDocument[],
     session?: ClientSession,

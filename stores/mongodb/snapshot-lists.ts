@@ -27,7 +27,7 @@ const RETRY_PAUSE_MS = 10;
 /** Documents per server batch; each may have megabytes. */
 const BATCH_SIZE = 50;
 
-/** What a list is read from. */
+/** The source of a list. */
 export interface ListParts {
   readonly db: Db;
   /** Name of the generation's collection. */
@@ -50,7 +50,7 @@ export async function readList(parts: ListParts, query: ListQuery): Promise<List
       const listed = await inTransaction(parts, query);
       if (listed !== null) return listed;
     }
-    // A writer that died within its batch leaves its mark until the next writer begins. Nothing changes meanwhile.
+    // A writer that died within its batch leaves its mark until the next writer begins. Nothing changes in the meantime.
     if (attempt >= MAX_ATTEMPTS) return { ...read, position: before.position };
     await after(RETRY_PAUSE_MS);
   }
@@ -89,7 +89,7 @@ async function checkpointOf(
   return { position: stored?.position ?? BEGINNING, isWriting: stored?.writing !== undefined };
 }
 
-/** Reads page and total: at the same time, or one after the other in a transaction, which takes one statement at a time. */
+/** Reads page and total: concurrently, or one after the other in a transaction, which takes one statement at a time. */
 async function readOnce(
   parts: ListParts,
   query: ListQuery,
@@ -129,7 +129,7 @@ async function readPage(
   const cursor = db.collection<StoredDocument>(collection).find(pageOf(projection, query), {
     sort: sortOf(projection, query),
     skip: query.offset ?? 0,
-    // One more than requested, to know whether there are more.
+    // One document more than requested shows whether there are more.
     limit: Math.max(0, limit) + 1,
     batchSize: Math.min(Math.max(0, limit) + 1, BATCH_SIZE),
     projection: STORED,

@@ -4,7 +4,7 @@ import type { MongoConnection } from './connection.ts';
 import { isUnsupportedOption } from './driver-errors.ts';
 import { collectionOf, indexesOf } from './layout.ts';
 
-/** Runs an operation and translates the driver's errors. `limit` in milliseconds; there is one by default. */
+/** Runs an operation and translates the driver's errors. `limit` is in milliseconds and has a default. */
 export type RunOperation = <T>(
   operation: string,
   act: (db: Db) => Promise<T>,
@@ -12,11 +12,10 @@ export type RunOperation = <T>(
 ) => Promise<T>;
 
 /**
- * Creates the indexes of a generation that it lacks, and its collection. All missing ones are built in one pass over the
- * documents; a build that an earlier process began is waited for.
- *
- * Has no time limit: over a million documents it takes minutes, and a retry would start over. By default a replica set
- * waits until every voting member has built an index, so one that is down would block a view. A majority is enough.
+ * Creates the indexes of a generation that it lacks, and its collection. All missing ones are built in one pass over
+ * the documents; if an earlier process started a build, this waits for it. There is no time limit, because building
+ * over a million documents takes minutes, and a retry would start over. By default a replica set waits until every
+ * voting member has built an index, so one that is down would block a view. A majority is enough.
  * @throws the errors of `run`
  */
 export async function createMissingIndexes(

@@ -37,14 +37,14 @@ interface PendingBatch {
   readonly done: Promise<void>;
 }
 
-/** What all writers of a read model share. */
+/** The parts that all writers of a read model share. */
 interface WriterParts {
   readonly connection: MongoConnection;
   readonly run: RunOperation;
   readonly moves: CheckpointMoves;
 }
 
-/** Attempts of a transaction that collides with other writers. */
+/** The most attempts of a transaction that collides with other writers. */
 const MAX_ATTEMPTS = 4;
 
 /**
@@ -57,21 +57,21 @@ const UNJOURNALED: WriteConcernSettings = { w: 1, journal: false };
 /**
  * The writer of one generation. Without transactions, a batch is three steps:
  *
- * 1. Check that the checkpoint is `from` and that no larger fence is known, else refuse. Mark that documents are being
- *    written, for readers of lists (see `snapshot-lists.ts`).
+ * 1. Check that the checkpoint is `from` and that no larger fence is known, otherwise fail. Mark that documents are
+ *    being written, for readers of lists (see `snapshot-lists.ts`).
  * 2. Write each document only where the stored position is smaller. A delete leaves a tombstone with a position.
  * 3. Move the checkpoint in one conditional write: only from `from`, and with no larger fence.
  *
- * After a crash between 2 and 3 the same events are applied again. Documents that have them already are loaded with
- * their later position, so the projector skips those events, and the guard in 2 refuses the rest.
+ * After a crash between 2 and 3 the same events are applied again. Documents that already include these events are
+ * loaded with their later position, so the projector skips those events, and the guard in 2 rejects the rest.
  *
- * An old writer that pauses between 1 and 2 does no harm either. Projections are pure, so its document for a key at a
- * position equals the new writer's. If the new writer is further, the guard refuses; otherwise it finds the document
- * already right. Step 3 then refuses the old writer.
+ * An old writer that pauses between 1 and 2 does no harm either. Projections are pure, so the old writer's document for
+ * a key at a position equals the new writer's. If the new writer is ahead, the guard rejects the document; otherwise
+ * the stored document is already the same. Step 3 then rejects the old writer.
  *
  * With transactions, 1 and 3 are one write at the start, so the second of two writers fails before it writes anything.
  *
- * In bulk, 2 and 3 continue while the next events are folded. One batch at a time is written.
+ * In bulk, 2 and 3 continue while the next events are folded. Only one batch is written at a time.
  */
 export class MongoViewWriter implements ViewWriter {
   readonly #connection: MongoConnection;
@@ -85,13 +85,13 @@ export class MongoViewWriter implements ViewWriter {
   /** The one session of its transactions, so that the next writer can end the last one. */
   #session: ClientSession | null = null;
   /**
-   * Whether the server may still have a transaction open in the session, whose end got lost. It holds the checkpoint until
-   * the session's next transaction begins, or for a minute. A plain write would end it too, but not with
-   * `retryWrites=false`, which some compatible servers need.
+   * Whether a transaction may still be open in the session, because the command that ends it was lost. It holds the
+   * checkpoint until the session's next transaction begins, or for a minute. A plain write would end it too, but not
+   * with `retryWrites=false`, which some compatible servers need.
    */
   #mayHaveOpenTransaction: boolean;
   #bulk: boolean;
-  /** Keys that had no row when they were loaded, since the last write. */
+  /** Keys that had no row when they were loaded since the last write. */
   #missing = new Set<string>();
   #pending: PendingBatch | null = null;
 
@@ -164,7 +164,7 @@ export class MongoViewWriter implements ViewWriter {
     }
     await this.#run('expect', (db) => this.#checkpoint(db).expect(batch.from));
     const done = this.#run('write', (db) => this.#fill(db, documents, batch));
-    // The next call reports it; until then nobody listens.
+    // The next call reports the error; until then, nobody handles this promise.
     done.catch(() => undefined);
     this.#pending = { documents: new Map(documents.map((one) => [one.key, one])), done };
   }
@@ -239,7 +239,7 @@ export class MongoViewWriter implements ViewWriter {
     await this.#removeParts(db, documents);
   }
 
-  /** A batch of a bulk fill, whose checkpoint was checked. Nobody reads the generation. */
+  /** Writes a batch of a bulk fill whose checkpoint was checked. Nobody reads the generation yet. */
   async #fill(db: Db, documents: readonly PreparedDocument[], batch: Batch): Promise<void> {
     await this.#writeParts(db, documents);
     const standalone = (await this.#connection.deployment()) === 'standalone';
@@ -249,9 +249,9 @@ export class MongoViewWriter implements ViewWriter {
   }
 
   /**
-   * Writes documents and checkpoint in one transaction. A row that exists against expectation ends it; then the stored
-   * positions are looked up in the next one.
-   * @returns false where the guarded way must be taken
+   * Writes documents and checkpoint in one transaction. An unexpected existing row ends it, and the next transaction
+   * first looks up the stored positions.
+   * @returns false if guarded writes must be used
    */
   async #writeAtOnce(
     db: Db,
@@ -294,7 +294,7 @@ export class MongoViewWriter implements ViewWriter {
     }
   }
 
-  /** Deletes parts that no row names now. What a crash leaves goes with the generation. */
+  /** Deletes parts that no row names any more. Parts that a crash leaves behind are removed with the generation. */
   async #removeParts(db: Db, documents: readonly PreparedDocument[]): Promise<void> {
     for (const { key, position, parts } of documents) {
       if (!this.#large.has(key)) continue;

@@ -8,21 +8,21 @@ import {
   type SecretSource,
 } from '../../domain/secrets/secret-source.ts';
 
-/** Which namespaces may use the secrets of the environment and of files, and where these may be sent. */
+/** Which namespaces may use the secrets of the environment and of files, and to which hosts these may be sent. */
 export interface SecretGrants {
   /** Namespaces by name; `*` is all of them. */
   readonly namespaces: ReadonlyMap<string, readonly string[]>;
   readonly hosts: ReadonlyMap<string, readonly string[]>;
-  /** Whether `default` may use the ones that `namespaces` lacks: not in production. */
+  /** Whether `default` may use secrets that `namespaces` does not list. Not in production. */
   readonly grantsDefault: boolean;
 }
 
-/** Reads a secret's value; undefined if there is none. @throws Error where it exists and cannot be read */
+/** Reads a secret's value; undefined if there is none. @throws Error if it exists but cannot be read */
 export type ReadSecret = (name: string) => string | undefined;
 
 const namePattern = new RegExp(SECRET_NAME_PATTERN);
 
-/** Secrets that belong to the machine: variables, or files of a folder. Each is granted to namespaces. */
+/** Secrets of the machine: environment variables, or files of a folder. Each must be granted to namespaces. */
 export class GrantedSecrets implements SecretSource {
   readonly #source: Secret['source'];
   readonly #read: ReadSecret;
@@ -47,7 +47,7 @@ export class GrantedSecrets implements SecretSource {
     const allowHosts = this.#grants.hosts.get(name) ?? [];
     const hostsRemedy = `name the host in SVC_SECRET_HOSTS, such as ${name}=api.example.com`;
     const shared = { name, value, version: null, source: this.#source };
-    return { ...shared, allowHosts, allowTasks: null, hostsRemedy };
+    return { ...shared, allowHosts, allowTasks: null, expiresAt: null, hostsRemedy };
   }
 
   #requireGrant(namespace: string, name: string): void {
@@ -61,7 +61,9 @@ export class GrantedSecrets implements SecretSource {
   }
 }
 
-/** Reads `<folder>/<name>`, as Docker and Kubernetes mount secrets, without a final line break. At each use. */
+/**
+ * Reads `<folder>/<name>` without a final line break, at each use. Docker and Kubernetes mount secrets in this form.
+ */
 export function readSecretFile(folder: string): ReadSecret {
   return (name) => {
     if (!namePattern.test(name)) return undefined;

@@ -7,21 +7,21 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** The keys in use: the first seals, all of them open. They may change while the service runs. */
+/** The keys in use. The first encrypts, all of them decrypt. They may change while the service runs. */
 export interface SecretKeys {
   readonly known: readonly Buffer[];
-  /** The key that seals now; one is generated where there is none. */
+  /** The present encryption key. It is generated if there is none. */
   present(): Buffer;
-  /** Reads the keys again: another process may have added one. */
+  /** Reads the keys again, as another process may have added one. */
   refresh(): void;
 }
 
-/** The id of a key, by which sealed values name it. Tells nothing about the key. */
+/** The id of a key, by which encrypted values name it. It reveals nothing about the key. */
 export function keyIdOf(key: Buffer): string {
   return createHmac('sha256', key).update('id of a key of secrets').digest('hex').slice(0, 16);
 }
 
-/** Envelope encryption: each value has a data key of its own, which a key-encryption key seals. */
+/** Envelope encryption: each value has its own data key, which is encrypted with a key-encryption key. */
 export class KeyCipher implements SecretCipher {
   readonly #keys: SecretKeys;
 
@@ -33,7 +33,7 @@ export class KeyCipher implements SecretCipher {
     return keyIdOf(this.#keys.present());
   }
 
-  /** The ids of all keys. The first is that of the key that seals. */
+  /** The ids of all keys. The first belongs to the key that encrypts. */
   get keyIds(): readonly string[] {
     return this.#keys.known.map(keyIdOf);
   }
@@ -70,7 +70,7 @@ export class KeyCipher implements SecretCipher {
     }
     if (key === undefined) {
       throw new SecretError(
-        `a secret is sealed with the key ${key_id}, which this process lacks: add it to SVC_SECRETS_KEY behind the present key, or restore its file`,
+        `a secret is encrypted with the key ${key_id}, which this process lacks: add it to SVC_SECRETS_KEY after the present key, or restore its file`,
       );
     }
     return decrypt(key, data_key, `key/${key_id}/${context}`);
@@ -90,7 +90,7 @@ function encrypt(key: Buffer, bytes: Buffer, context: string): string {
   return Buffer.concat([nonce, encrypted, cipher.getAuthTag()]).toString('base64');
 }
 
-/** @throws SecretError for bytes that were changed, or belong to something else */
+/** @throws SecretError for bytes that were changed or belong to another context */
 function decrypt(key: Buffer, text: string, context: string): Buffer {
   const bytes = Buffer.from(text, 'base64');
   try {

@@ -1,3 +1,4 @@
+import { fromIso } from '../../domain/clock.ts';
 import type { Loaded } from '../../domain/handle.ts';
 import { sealingContext, type SecretState } from '../../domain/secrets/secret.ts';
 import type { SecretCipher } from '../../domain/secrets/secret-cipher.ts';
@@ -9,7 +10,7 @@ export interface SecretStreams {
   get(id: string): Promise<Loaded<SecretState>> | Loaded<SecretState>;
 }
 
-/** The secrets of the event log, encrypted there. Memory holds them encrypted too. */
+/** The secrets of the event log. They are encrypted in the log and in memory. */
 export class StoredSecrets implements SecretSource {
   readonly #secrets: SecretStreams;
   readonly #cipher: Pick<SecretCipher, 'open'>;
@@ -23,10 +24,12 @@ export class StoredSecrets implements SecretSource {
     const { state } = await this.#secrets.get(idOf(streams.secret(namespace, name)));
     if (state.status !== 'set') return undefined;
     const { version, sealed, allow_hosts: allowHosts, allow_tasks: allowTasks } = state;
+    const expiresAt = state.expires_at === null ? null : fromIso(state.expires_at);
     const hostsRemedy = `name the host in allow_hosts of PUT /secrets/${name}`;
     try {
       const value = this.#cipher.open(sealed, sealingContext(state));
-      return { name, value, version, source: 'store', allowHosts, allowTasks, hostsRemedy };
+      const limits = { allowHosts, allowTasks, expiresAt, hostsRemedy };
+      return { name, value, version, source: 'store', ...limits };
     } catch (error) {
       if (!(error instanceof SecretError)) throw error;
       throw new SecretError(

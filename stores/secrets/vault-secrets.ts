@@ -4,22 +4,22 @@ import { SecretError, type Secret, type SecretSource } from '../../domain/secret
 import type { Clock, Instant } from '../../domain/clock.ts';
 import { isJsonObject } from '../../domain/json.ts';
 
-/** Milliseconds that a secret is kept in memory, and that Vault has to answer. */
+/** How long a secret is kept in memory, and how long Vault may take to respond. Milliseconds. */
 const CACHE_LIFE = 30_000;
 const TIMEOUT = 5_000;
 
-/** Secrets in memory. */
+/** The most secrets in memory. */
 const MAX_CACHED = 1_000;
 
 export interface VaultSettings {
-  /** Without a final slash. */
+  /** The address without a final slash. */
   readonly address: string;
   readonly token: string | undefined;
-  /** Read at each request: agents of Vault renew it. */
+  /** The token is read at each request, because agents of Vault renew it. */
   readonly tokenFile: string | undefined;
-  /** Of the KV engine, version 2. */
+  /** The mount of the KV engine, version 2. */
   readonly mount: string;
-  /** With `{namespace}` and `{name}`. */
+  /** A path with `{namespace}` and `{name}`. */
   readonly path: string;
 }
 
@@ -54,7 +54,7 @@ export class VaultSecrets implements SecretSource {
     return secret;
   }
 
-  /** Whether Vault answers, and knows the token. @throws SecretError */
+  /** Checks that Vault responds and knows the token. @throws SecretError */
   async check(): Promise<void> {
     const response = await this.#get('auth/token/lookup-self', 'of its token');
     await response.body?.cancel();
@@ -87,7 +87,7 @@ export class VaultSecrets implements SecretSource {
     try {
       return await fetch(url, {
         headers: { 'x-vault-token': this.#token(), 'x-vault-request': 'true' },
-        // The token must go nowhere else.
+        // The token must not be sent to another server.
         redirect: 'error',
         signal: AbortSignal.timeout(TIMEOUT),
       });
@@ -119,11 +119,11 @@ async function jsonOf(response: Response, name: string): Promise<unknown> {
   } catch (error) {
     // The parser's message would quote the secret.
     const broken = error instanceof SyntaxError ? 'no JSON' : 'an incomplete response';
-    throw new SecretError(`Vault gave ${broken} for the secret ${name}`, true);
+    throw new SecretError(`Vault returned ${broken} for the secret ${name}`, true);
   }
 }
 
-/** @throws SecretError for a secret in another form */
+/** @throws SecretError for a secret in an invalid form */
 function secretOf(name: string, where: string, body: unknown): Secret | undefined {
   const outer = isJsonObject(body) && isJsonObject(body['data']) ? body['data'] : {};
   const { data, metadata } = outer;
@@ -146,11 +146,13 @@ function secretOf(name: string, where: string, body: unknown): Secret | undefine
     source: 'vault',
     allowHosts,
     allowTasks: listOf(data['allow_tasks'], `allow_tasks of ${where}`),
+    // Vault deletes expired versions itself (`delete_version_after`).
+    expiresAt: null,
     hostsRemedy: `name the host in the field allow_hosts of ${where} in Vault`,
   };
 }
 
-/** @throws SecretError for neither a list nor a string: no limit must be lost */
+/** @throws SecretError for anything but a list or a string, so that no limit is lost */
 function listOf(value: unknown, what: string): readonly string[] | null {
   if (value === undefined || value === null) return null;
   const items: readonly unknown[] = typeof value === 'string' ? value.split(',') : [value].flat();

@@ -2,13 +2,13 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { ServerProblemKind } from '../../domain/server-problem.ts';
 
-/** How to reach a host, as its client does. */
+/** How to reach a host in the way its client does. */
 export interface Address {
   readonly host: string;
   readonly port: number;
   /** null: without TLS. */
   readonly tls: {
-    /** Trusted authorities, in PEM; default: those of Node. */
+    /** Trusted authorities, in PEM; default: Node's. */
     readonly ca?: string | Buffer | readonly (string | Buffer)[] | undefined;
     /** Whether an untrusted certificate is accepted. Default: false. */
     readonly trustsAll?: boolean;
@@ -19,28 +19,28 @@ export interface Address {
   readonly greeting: Buffer;
 }
 
-/** What an attempt to connect has shown: a problem, or that the server answers. */
+/** The result of an attempt to connect: a problem, or that the server responds. */
 export interface Reachability {
   readonly kind: ServerProblemKind | 'answers';
-  /** The system's own words; empty for none. */
+  /** The system's own message; empty if there is none. */
   readonly detail: string;
 }
 
 /** How long one attempt may take. Milliseconds. */
 const ATTEMPT_MS = 800;
 
-/** The first byte of a TLS alert, by which a server answers what is not TLS. */
+/** The first byte of a TLS alert, with which a server responds to anything that is not TLS. */
 const TLS_ALERT = 0x15;
 
 const unknownName = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ENODATA', 'ESERVFAIL', 'ENONAME']);
 
-/** Node's codes for other certificates that are not accepted. */
+/** Node's codes for certificates that are rejected for other reasons. */
 const untrusted =
   /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|ERROR_IN_CERT)/;
 
 /**
- * Finds out by connecting why a server cannot be reached. Clients do not say it in a form that programs can read: gRPC
- * has one status for everything, and discovery drops the errors of all nodes. Never rejects.
+ * Finds out by connecting why a server cannot be reached. Clients do not report it in machine-readable form: gRPC has
+ * one status for everything, and discovery drops the errors of all nodes. Never rejects.
  *
  * @param signal ends it early
  */
@@ -48,7 +48,8 @@ export async function reachabilityOf(address: Address, signal: AbortSignal): Pro
   const { tls } = address;
   const stop = new AbortController();
   const either = AbortSignal.any([signal, stop.signal]);
-  // A server that closes or ignores such a connection may speak the other way. Both are tried at once, as time is short.
+  // A server that closes or ignores such a connection may use TLS when this does not, or the reverse. Both ways are
+  // tried at once, as time is short.
   const secure = handshake({ ...address, tls: tls ?? { trustsAll: true } }, either);
   const plain = greet(address, either);
   try {
@@ -66,7 +67,7 @@ export async function reachabilityOf(address: Address, signal: AbortSignal): Pro
 export function reachabilityFrom(error: unknown): Reachability {
   const detail = error instanceof Error ? error.message.trim() : String(error);
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  // A name with several addresses.
+  // The error of a name with several addresses.
   const [first] = error instanceof AggregateError ? error.errors : [];
   if (first !== undefined) return reachabilityFrom(first);
   if (code === 'ECONNREFUSED') return { kind: 'connection_refused', detail };
@@ -129,12 +130,12 @@ function attempt(
     };
     const late = `no answer within ${ATTEMPT_MS} ms`;
     const timer = setTimeout(() => finish({ kind: 'no_answer', detail: late }), ATTEMPT_MS);
-    // Stays, because a destroyed socket may still report an error.
+    // The listener stays, because a destroyed socket may still report an error.
     socket.on('error', (error) => finish(reachabilityFrom(error)));
     if (signal.aborted) return stop();
     signal.addEventListener('abort', stop);
     socket.once(connected, () => {
-      // With TLS the server has answered already.
+      // With TLS, the server has already responded.
       if (connected === 'secureConnect') finish({ kind: 'answers', detail: '' });
       else socket.write(greeting);
     });

@@ -1,31 +1,31 @@
-import type { ServerProblem, ServerProblemKind } from '../../domain/server-problem.ts';
+import type { UnusableServerError, ServerProblemKind } from '../../domain/server-problem.ts';
 import type { Telemetry } from '../../observability/telemetry.ts';
 import { withTimeout } from '../waiting.ts';
 import type { ServerWords } from './server-words.ts';
 import { reachabilityOf, type Address, type Reachability } from './reachability.ts';
 
-/** Milliseconds until a lasting problem is tried for the first time, as a server that starts may refuse its users. */
+/** Milliseconds before the first retry after a lasting problem, as a starting server may reject its users. */
 const FIRST_RETRY = 5_000;
 
-/** Milliseconds between later tries. */
+/** Milliseconds between later retries. */
 const RETRY_INTERVAL = 30_000;
 
-/** Milliseconds for which the reason of a failed connection counts. */
+/** How long the reason of a failed connection stays valid, in milliseconds. */
 const LOOK_INTERVAL = 5_000;
 
-/** A problem, and when it may be tried again. */
+/** A problem, and when a retry is allowed. */
 interface Known {
-  readonly problem: ServerProblem;
-  /** Steady milliseconds. */
+  readonly problem: UnusableServerError;
+  /** Milliseconds of the monotonic clock. */
   nextTry: number;
 }
 
-/** The operation that stands for all in {@link ServerCondition}'s records. */
+/** The name that {@link ServerCondition} uses for all operations. */
 const EVERY = '*';
 
 /**
- * Whether a server can be used, and why not, as its adapter's calls show. Reports each problem once, and keeps calls from
- * a server that would reject them: one that cannot recover by itself is tried every 30 s.
+ * Whether a server can be used, and if not, why, judging by its adapter's calls. Reports each problem once, and blocks
+ * calls that the server would reject. A server that cannot recover by itself is retried every 30 s.
  */
 export class ServerCondition {
   readonly #words: ServerWords;
@@ -37,12 +37,12 @@ export class ServerCondition {
   #lookedAt = Number.NEGATIVE_INFINITY;
   #found: Reachability | undefined;
   readonly #closing = new AbortController();
-  /** Counts successes, so that a look that began before the last one says nothing. */
+  /** Counts successes, so that the result of a check that started before the last success is ignored. */
   #successes = 0;
 
   /**
-   * @param addresses of the server's hosts, asked when a connection has failed
-   * @param now steady milliseconds
+   * @param addresses of the server's hosts, read when a connection has failed
+   * @param now milliseconds of the monotonic clock
    */
   constructor(
     words: ServerWords,
@@ -57,16 +57,16 @@ export class ServerCondition {
   }
 
   /** A problem that cannot recover by itself; null for none known. */
-  get lasting(): ServerProblem | null {
+  get lasting(): UnusableServerError | null {
     for (const { problem } of this.#known.values()) if (problem.lasting) return problem;
     return null;
   }
 
   /**
-   * Call before an operation: the problem to fail with at once, as the operation would fail again and is not due for a
-   * try. null: go ahead.
+   * Call before an operation. Returns the problem to fail with at once, because the operation would fail again and no
+   * retry is due. null: go ahead.
    */
-  blocking(operation = EVERY): ServerProblem | null {
+  blocking(operation = EVERY): UnusableServerError | null {
     if (this.#known.size === 0) return null;
     for (const key of [EVERY, operation]) {
       const known = this.#known.get(key);
@@ -75,7 +75,7 @@ export class ServerCondition {
     return null;
   }
 
-  /** An operation was done. */
+  /** Notes that an operation has succeeded. */
   worked(operation: string): void {
     this.#successes += 1;
     if (this.#known.size === 0) return;
@@ -84,32 +84,32 @@ export class ServerCondition {
     this.#lookedAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** Ends what is under way. The adapter is closing. */
+  /** Ends checks in progress, because the adapter is closing. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#looking;
   }
 
-  /** The server refused the user. @param operation default: all, as the user could not sign in */
-  rejected(cause: unknown, operation = EVERY): ServerProblem {
+  /** Notes that the server rejected the user. @param operation default: all, as the user could not sign in */
+  rejected(cause: unknown, operation = EVERY): UnusableServerError {
     return this.#note(operation, this.#words.problem('user_rejected', { cause }));
   }
 
-  /** The server refused an operation for want of rights. */
-  forbidden(operation: string, cause: unknown): ServerProblem {
+  /** Notes that the server rejected an operation because the user lacks a right. */
+  forbidden(operation: string, cause: unknown): UnusableServerError {
     return this.#note(
       operation,
       this.#words.problem('rights_missing', { cause, detail: operation }),
     );
   }
 
-  /** The members of the replica set or cluster answer, and none leads. */
-  leaderless(cause: unknown): ServerProblem {
+  /** Notes that the members of the replica set or cluster respond but none leads. */
+  leaderless(cause: unknown): UnusableServerError {
     const kind = this.#words.leaderless;
     return this.#note(EVERY, this.#words.problem(kind, { cause }));
   }
 
-  /** A connection failed, or an answer did not come. Begins to find out why, which {@link unreachable} then knows. */
+  /** Notes that a connection failed or a response did not arrive. Starts to find out why, for {@link unreachable}. */
   suspect(): void {
     const isRecent = this.#now() - this.#lookedAt < LOOK_INTERVAL;
     if (isRecent || this.#closing.signal.aborted) return;
@@ -125,15 +125,15 @@ export class ServerCondition {
   }
 
   /**
-   * An operation failed because the server could not be reached or did not answer.
-   * @param kind if the error says it
+   * Notes that an operation failed because the server could not be reached or did not respond.
+   * @param kind if the error states it
    * @param limitMs how long to wait for the reason
    */
   async unreachable(
     cause: unknown,
     limitMs: number,
     kind?: ServerProblemKind,
-  ): Promise<ServerProblem> {
+  ): Promise<UnusableServerError> {
     const before = this.#successes;
     if (kind === undefined) {
       this.suspect();
@@ -145,28 +145,28 @@ export class ServerCondition {
       cause,
       detail: answers ? wordsOf(cause) : found.detail,
     });
-    // Another operation was answered meanwhile, or the adapter is closing.
+    // Another operation has succeeded in the meantime, or the adapter is closing.
     if (before !== this.#successes || this.#closing.signal.aborted) return problem;
-    // A reason found later is the one to report.
+    // If a later check finds a reason, that one will be reported.
     if (kind === undefined && found === undefined && this.#looking !== undefined) return problem;
     return this.#note(EVERY, problem);
   }
 
-  #note(key: string, problem: ServerProblem): ServerProblem {
+  #note(key: string, problem: UnusableServerError): UnusableServerError {
     const known = this.#known.get(key);
     const now = this.#now();
     const isSame = known?.problem.kind === problem.kind;
     const former = isSame ? undefined : known?.problem;
-    // The first one's words stay, as details differ.
+    // The first message stays, as details differ.
     const shown = isSame ? known.problem : problem;
     if (!isSame) this.#known.set(key, { problem, nextTry: now + FIRST_RETRY });
-    // A call that was under way before the problem was known is not a try.
+    // A call that started before the problem was known does not count as a retry.
     else if (now >= known.nextTry) known.nextTry = now + RETRY_INTERVAL;
     this.#telemetry.failures.unusable(shown, former);
     return shown;
   }
 
-  /** The problem is over, unless other operations still have it. */
+  /** Notes that the problem is over, unless other operations still have it. */
   #forget(key: string): void {
     const known = this.#known.get(key);
     if (known === undefined) return;
@@ -176,7 +176,7 @@ export class ServerCondition {
     this.#telemetry.failures.usable(known.problem);
   }
 
-  /** Why no host can be used: the problem of the first that has one, unless another host answers. */
+  /** Why no host can be used: the problem of the first host with one, unless another host responds. */
   async #look(): Promise<Reachability> {
     const found = await Promise.all(
       this.#addresses().map((each) => reachabilityOf(each, this.#closing.signal)),

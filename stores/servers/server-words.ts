@@ -1,4 +1,4 @@
-import { ServerProblem, type ServerProblemKind } from '../../domain/server-problem.ts';
+import { UnusableServerError, type ServerProblemKind } from '../../domain/server-problem.ts';
 
 /** How a server and its settings are named in messages. */
 export interface ServerNames {
@@ -10,13 +10,13 @@ export interface ServerNames {
   readonly user: string | undefined;
   /** The setting that holds the connection string. */
   readonly setting: string;
-  /** What a user may not do who lacks the right of an operation. */
+  /** The action that is forbidden to a user without the right for an operation. */
   readonly forbidden: (operation: string) => string;
-  /** What is to be done then: `use a member of $admins`. */
+  /** The remedy for the missing right: `use a member of $admins`. */
   readonly grant: string;
   /** Whether a connection with TLS needs a user. Default: false. */
   readonly tlsNeedsUser?: boolean;
-  /** The kind of problem where no member leads. */
+  /** The kind of problem if no member leads. */
   readonly leaderless: 'no_primary' | 'no_leader';
 }
 
@@ -32,11 +32,11 @@ export class ServerWords {
     return this.#names.leaderless;
   }
 
-  /** @param of.detail the operation that lacks a right, or the system's own words */
+  /** @param of.detail the operation for which a right is missing, or the system's own message */
   problem(
     kind: ServerProblemKind,
     of: { readonly cause: unknown; readonly detail?: string },
-  ): ServerProblem {
+  ): UnusableServerError {
     const { product, hosts } = this.#names;
     const { cause, detail = '' } = of;
     const server = `${product} at ${hosts}`;
@@ -44,7 +44,14 @@ export class ServerWords {
     const { user } = this.#names;
     const message = why(user === undefined ? 'a client without user' : `user \`${user}\``);
     const remedy = this.#remedy(kind);
-    return new ServerProblem({ kind, server, message, summary: why('the user'), remedy, cause });
+    return new UnusableServerError({
+      kind,
+      server,
+      message,
+      summary: why('the user'),
+      remedy,
+      cause,
+    });
   }
 
   #why(kind: ServerProblemKind, detail: string, user: string): string {
@@ -93,7 +100,7 @@ export class ServerWords {
       case 'certificate_expired':
         return "renew the server's certificate, or set the clocks";
       case 'certificate_other_host':
-        return `write a host name in ${setting} that the certificate has`;
+        return `use a host name in ${setting} that the certificate contains`;
       case 'tls_not_offered':
         return `write tls=false in ${setting}, or enable TLS in ${product}`;
       case 'tls_required':

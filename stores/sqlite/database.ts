@@ -16,7 +16,7 @@ export type Statement = ReturnType<Database['prepare']>;
 export interface DatabaseOptions {
   /** Its folder is created if missing. */
   readonly file: string;
-  /** What the file holds, for messages, such as `event log`. */
+  /** The content of the file, for messages, such as `event log`. */
   readonly what: string;
   /** The schema version (`PRAGMA user_version`, from 1) that this release reads and writes. */
   readonly version: number;
@@ -26,7 +26,7 @@ export interface DatabaseOptions {
   readonly readOnly?: boolean;
   /**
    * With `readOnly`: creates no files beside it. A closed file is opened as SQLite's `immutable`, so reads may be wrong
-   * if another process starts to write it meanwhile. Default: false.
+   * if another process starts to write it in the meantime. Default: false.
    */
   readonly immutable?: boolean;
   /** Whether a missing file is created. Default: true. */
@@ -168,7 +168,14 @@ export function setPageCache(database: Database, mebibytes: number): void {
 
 /** The kind of a driver error, for the adapters to map to their port's codes. */
 export type DatabaseFault =
-  'busy' | 'full' | 'read-only' | 'io' | 'cannot-open' | 'corrupt' | 'constraint' | 'other';
+  | 'busy'
+  | 'full'
+  | 'read-only'
+  | 'io'
+  | 'cannot-open'
+  | 'corrupt'
+  | 'constraint'
+  | 'other';
 
 /** The fault of a driver or file system error; undefined for any other error. */
 export function faultOf(error: unknown): DatabaseFault | undefined {
@@ -213,7 +220,7 @@ export const ROW_LIMIT = 'LIMIT ? + 0';
 
 /**
  * Runs an action in a transaction, which is rolled back when the action throws.
- * @param kind `read`: for reads only; it waits for no lock
+ * @param kind `read`: only for reads; does not wait for a lock
  * @throws also the driver's errors
  */
 export function inTransaction<T>(
@@ -250,7 +257,7 @@ export function blockThread(milliseconds: number): void {
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-/** By SQLite's primary result code. */
+/** The faults by SQLite's primary result code. */
 const faults = new Map<number, DatabaseFault>([
   [5, 'busy'],
   [6, 'busy'],
@@ -267,7 +274,10 @@ const faults = new Map<number, DatabaseFault>([
 /** The `code` of every driver error. */
 const DRIVER_ERROR = 'ERR_SQLITE_ERROR';
 
-/** By SQLite's message: errors amid the rows of `all` and `iterate` come from the driver without their number. */
+/**
+ * The faults by SQLite's message: errors amid the rows of `all` and `iterate` come from the driver without their
+ * number.
+ */
 const faultWords = new Map<string, DatabaseFault>([
   ['database is locked', 'busy'],
   ['database table is locked', 'busy'],
@@ -279,7 +289,7 @@ const faultWords = new Map<string, DatabaseFault>([
   ['file is not a database', 'corrupt'],
 ]);
 
-/** By the system's error code, as from `node:fs`. */
+/** Faults by the system's error code, as from `node:fs`. */
 const fileFaults = new Map<string, DatabaseFault>([
   ['EACCES', 'read-only'],
   ['EPERM', 'read-only'],

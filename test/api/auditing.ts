@@ -20,7 +20,7 @@ export interface Item {
   readonly refusal: { readonly status: number; readonly path: string | null; count: number } | null;
 }
 
-/** Audit items, once the audit includes everything that was done so far. */
+/** Audit items, read once the audit includes everything that has been done so far. */
 export async function auditOf(
   api: RunningApi,
   auditor: SignedIn,

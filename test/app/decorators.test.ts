@@ -13,7 +13,6 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
   appendInOrder: [[]],
   prepare: [[]],
   rehearse: [[]],
-  makeRoom: [],
   readStream: ['run-1', { limit: 3 }],
   readAll: ['05', 4],
   readAllBackwards: ['06', 5],
@@ -29,13 +28,14 @@ const calls: { readonly [K in keyof Required<EventStore>]: Parameters<Required<E
 };
 
 const projection = replayable[0];
-if (projection === undefined) throw new Error('no view can be made as of a moment');
+if (projection === undefined) throw new Error('no view can be built as of a time');
 
-/** The same for the read model. */
+/** The arguments of each method of the read model. */
 const reads: { readonly [K in keyof Required<ReadModel>]: readonly unknown[] } = {
   get: [projection, 'a'],
   find: [projection, { filters: [], sort: [], limit: 1 }],
   count: [projection, []],
+  values: [projection, { filters: [], fields: [] }],
   list: [projection, { filters: [], sort: [], limit: 1 }],
   checkpoint: [projection],
   landmark: [projection],
@@ -129,7 +129,8 @@ describe('the read model of a replay', () => {
       const [noted] = behind.noted;
       expect([noted?.[0], noted?.[1].slice(1)]).to.deep.equal([method, given.slice(1)]);
       const asked = noted?.[1][0] as { readonly name: string } | undefined;
-      const named = ['get', 'find', 'count', 'list'].includes(method) ? '_replay_then' : '';
+      const isRead = ['get', 'find', 'count', 'values', 'list'].includes(method);
+      const named = isRead ? '_replay_then' : '';
       if (asked !== undefined) expect(asked.name).to.equal(`${projection.name}${named}`);
     });
   }

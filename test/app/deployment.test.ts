@@ -76,9 +76,9 @@ const foreignToWindows: readonly (readonly [what: string, pattern: RegExp])[] = 
     /(^|&&\s*)(rm|cp|mv|mkdir|cat|env|sh|bash|chmod|touch|export|test|sleep)\b/,
   ],
   ['single quotes', /'/],
-  ['a variable or a command in its place', /[$`]/],
+  ['a substitution of a variable or a command', /[$`]/],
   ['a separator other than &&', /;|\|\||[^&]&[^&]/],
-  ['a path that is run', /(^|&&\s*)\.\.?\//],
+  ['a command that is a path', /(^|&&\s*)\.\.?\//],
 ];
 
 function foreignIn(script: string): readonly string[] {

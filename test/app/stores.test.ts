@@ -28,18 +28,18 @@ describe('the stores of a process', () => {
     const { path: dataDirectory, remove } = await makeTemporaryDirectory();
     const settings = { dataDirectory, eventStoreUrl: undefined, readModelUrl: undefined };
     const stores = await openStores(settings, silent);
-    const told = new AbortController();
+    const stopping = new AbortController();
     const pauses: number[] = [];
     const clock = {
       async sleep(milliseconds: number): Promise<void> {
         pauses.push(milliseconds);
         if (pauses.length < 3) return;
-        told.abort();
-        throw told.signal.reason;
+        stopping.abort();
+        throw stopping.signal.reason;
       },
     };
     try {
-      await stores.warmUp(clock, told.signal);
+      await stores.warmUp(clock, stopping.signal);
       expect(pauses).to.deep.equal([200, 200, 200]);
       pauses.length = 0;
       const whole = { sleep: async (milliseconds: number) => void pauses.push(milliseconds) };

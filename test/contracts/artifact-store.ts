@@ -10,18 +10,18 @@ import {
 /** What an adapter's test provides to the contract suite: one store for one test. */
 export interface ArtifactStoreHarness {
   readonly store: ArtifactStore;
-  /** Another one over the same place, as another process would open it. The harness closes it. */
+  /** Another store over the same place, as another process would open it. The harness closes it. */
   another(): Promise<ArtifactStore>;
   close(): Promise<void>;
 }
 
-/** A content, and its name. */
+/** A content and the name of its artifact. */
 export function contentOf(text: string): { readonly name: string; readonly content: Uint8Array } {
   const content = new TextEncoder().encode(JSON.stringify(text));
   return { name: artifactOf(content).artifact, content };
 }
 
-/** All of an artifact; null where there is none. */
+/** The content of an artifact; null if there is none. */
 export async function textIn(opened: OpenArtifact | null): Promise<unknown> {
   if (opened === null) return null;
   const chunks: Uint8Array[] = [];
@@ -38,10 +38,7 @@ export async function listed(store: ArtifactStore, runId: string): Promise<Store
   return all.sort((one, other) => (one.artifact < other.artifact ? -1 : 1));
 }
 
-/**
- * What every store of artifacts must do.
- * @param name stands in the titles: "the store of artifacts in files"
- */
+/** The contract of every artifact store. @param name for the titles: "the store of artifacts in files" */
 export function describeArtifactStoreContract(
   name: string,
   open: () => Promise<ArtifactStoreHarness>,
@@ -60,14 +57,14 @@ export function describeArtifactStoreContract(
       await harness.close();
     });
 
-    it('returns what was put, also to another process', async () => {
+    it('returns what was put, even to another process', async () => {
       const { name: artifact, content } = contentOf('ü'.repeat(300_000));
       await store.put(run, artifact, content);
       const other = await harness.another();
       expect(await textIn(await other.open(run, artifact))).to.equal('ü'.repeat(300_000));
     });
 
-    it('has nothing under a name that was not put', async () => {
+    it('has nothing under an unknown name', async () => {
       expect(await store.open(run, contentOf('none').name)).to.equal(null);
     });
 
@@ -77,7 +74,7 @@ export function describeArtifactStoreContract(
       expect(await store.open(randomUUID(), artifact)).to.equal(null);
     });
 
-    it('takes the same artifact again, and from several at once', async () => {
+    it('accepts the same artifact again, and from several writers at once', async () => {
       const { name: artifact, content } = contentOf('x'.repeat(500_000));
       const other = await harness.another();
       const writers = [store, other, store, other, store, other];
@@ -87,7 +84,7 @@ export function describeArtifactStoreContract(
       expect(await listed(store, run)).to.have.lengthOf(1);
     });
 
-    it('gives an artifact to another run, which keeps it when the first loses it', async () => {
+    it('copies an artifact to another run, which keeps it when the first loses it', async () => {
       const { name: artifact, content } = contentOf('shared');
       const retry = randomUUID();
       await store.put(run, artifact, content);
@@ -98,11 +95,11 @@ export function describeArtifactStoreContract(
       await store.remove(retry, artifact);
     });
 
-    it('says that an artifact to copy is not there', async () => {
+    it('reports that an artifact to copy does not exist', async () => {
       expect(await store.copy(contentOf('none').name, run, randomUUID())).to.equal(false);
     });
 
-    it('removes an artifact, and again', async () => {
+    it('removes an artifact, even if it is already removed', async () => {
       const { name: artifact, content } = contentOf('short-lived');
       const { name: left, content: kept } = contentOf('left');
       await store.put(run, artifact, content);
@@ -114,7 +111,7 @@ export function describeArtifactStoreContract(
       await store.remove(run, left);
     });
 
-    it('takes an artifact of a run whose last one is removed at the same time', async () => {
+    it('accepts an artifact of a run whose last one is removed at the same time', async () => {
       const { name: artifact, content } = contentOf('again');
       for (let turn = 0; turn < 20; turn += 1) {
         await store.put(run, artifact, content);
@@ -128,7 +125,7 @@ export function describeArtifactStoreContract(
       expect(await textIn(await store.open(run, artifact))).to.equal('again');
     });
 
-    it('lists all artifacts with the time of their writing', async () => {
+    it('lists all artifacts with the times at which they were written', async () => {
       const begun = Date.now();
       const lister = randomUUID();
       const made = Array.from({ length: 8 }, (_, index) => contentOf(`number ${String(index)}`));
@@ -147,7 +144,7 @@ export function describeArtifactStoreContract(
       expect(await listed(store, randomUUID())).to.deep.equal([]);
     });
 
-    it('stops reading an artifact that is closed', async () => {
+    it('allows a reader to close an artifact early', async () => {
       const { name: artifact, content } = contentOf('y'.repeat(2_000_000));
       await store.put(run, artifact, content);
       (await store.open(run, artifact))?.close();
@@ -155,7 +152,7 @@ export function describeArtifactStoreContract(
     });
 
     for (const bad of ['..', '../../events.sqlite', 'a/b', '%2e%2e', '', 'A'.repeat(64), 'x\0']) {
-      it(`refuses the name ${JSON.stringify(bad)}, of a run and of an artifact`, async () => {
+      it(`rejects the name ${JSON.stringify(bad)}, of a run and of an artifact`, async () => {
         const { name: artifact, content } = contentOf('good');
         const calls = [
           () => store.put(bad, artifact, content),
@@ -177,7 +174,7 @@ export function describeArtifactStoreContract(
       });
     }
 
-    it('can be checked, which changes nothing', async () => {
+    it('can be checked repeatedly', async () => {
       await store.check();
       await store.check();
     });

@@ -21,7 +21,7 @@ async function harnessOver(
 ): Promise<CoordinationHarness> {
   const opened: Coordination[] = [];
   const another = async (): Promise<Coordination> => {
-    // Equal options share a client; these differ by a millisecond.
+    // Equal options would share a client, so these differ by a millisecond.
     const serverSelectionTimeoutMs = 2000 + opened.length;
     const coordination = await openMongoCoordination({
       ...options,
@@ -69,8 +69,8 @@ describe('the contract of coordination, in MongoDB', () => {
     });
   }
 
-  // The contract moves the clock, and a real server's can't be moved: so what the server computes by its own is tried
-  // beside it, on either.
+  // The contract moves the clock, which is impossible on a real server. Therefore the results that
+  // depend on the server's own clock are tested separately, on the stand-in and on a real server.
   async function byTheServersClock(url: string, database: string): Promise<void> {
     const options = { url, database, telemetry: silent };
     const one = await openMongoCoordination(options);
@@ -92,7 +92,7 @@ describe('the contract of coordination, in MongoDB', () => {
       const day = 24 * 60 * 60_000;
       await one.count(name, 1, day);
       const { sum, remaining } = await two.count(name, 2, day);
-      // 1 only if midnight came in between.
+      // It is 2 only if a new day began between the two calls.
       expect(sum).to.be.oneOf([3, 2]);
       expect(remaining).to.be.within(1, day);
     } finally {

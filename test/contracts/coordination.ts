@@ -5,7 +5,9 @@ import { describeJobLeases } from './job-leases.ts';
 /** What an adapter's test provides to the contract suite: one store for one test. */
 export interface CoordinationHarness {
   readonly coordination: Coordination;
-  /** Another one over the same store, as another process would open it. The harness closes it. */
+  /**
+   * Another adapter over the same store, as another process would open it. The harness closes it.
+   */
   another(): Promise<Coordination>;
   /** Advances the store's own clock by milliseconds; a negative number sets it back. */
   advance(milliseconds: number): Promise<void>;
@@ -54,7 +56,7 @@ export function describeCoordinationContract(
     describeMemory(harness);
     describeJobLeases(harness);
 
-    it('answers a ping, and rejects one once closed', async () => {
+    it('responds to a ping, and rejects one once closed', async () => {
       const coordination = await harness().another();
       await coordination.ping();
       await coordination.close();
@@ -200,7 +202,7 @@ function describeLives(harness: () => CoordinationHarness): void {
       expect(seen?.remaining).to.be.within(1, TTL);
     });
 
-    it('replaces the one before, and lasts from then on', async () => {
+    it('replaces the previous one, and its time starts again', async () => {
       const { coordination, advance } = harness();
       const id = unique('worker');
       await coordination.heartbeat(id, { slots: 1 }, TTL);

@@ -15,7 +15,7 @@ import {
 /** The contract of `append` and `appendInOrder`. */
 export function describeAppending(subject: Subject): void {
   describe('appending', () => {
-    it('answers with the revision of the last event, counting from 0', async () => {
+    it('returns the revision of the last event, counting from 0', async () => {
       const { store } = subject();
       const stream = newStream();
       expect(await store.append(stream, [event(0)], 'none')).to.include({
@@ -28,7 +28,7 @@ export function describeAppending(subject: Subject): void {
       });
     });
 
-    it('answers with the position of the last event, as it stands in the log', async () => {
+    it('returns the position that the last event has in the log', async () => {
       const { store } = subject();
       const stream = newStream();
       const first = await store.append(stream, events(2), 'none');
@@ -39,7 +39,7 @@ export function describeAppending(subject: Subject): void {
       expect(second.position > first.position).to.equal(true);
     });
 
-    it('with any expected revision succeeds wherever the stream is', async () => {
+    it('with any expected revision succeeds at every revision of the stream', async () => {
       const { store } = subject();
       const stream = newStream();
       expect((await store.append(stream, [event(0)], 'any')).revision).to.equal(0);
@@ -90,7 +90,7 @@ export function describeAppending(subject: Subject): void {
         expect(isConflict(error)).to.equal(true);
       });
 
-      it('conflicts when the stream has moved on, and names both revisions', async () => {
+      it('conflicts when the stream has more events, and names both revisions', async () => {
         const { store } = subject();
         const stream = newStream();
         await store.append(stream, events(3), 'none');
@@ -219,7 +219,7 @@ function describeRepeating(subject: Subject): void {
       await rejected('CONFLICT', store.append(stream, [second, first], 'none'));
     });
 
-    it('with any expected revision is a duplicate too where the engine knows all ids', async () => {
+    it('with any expected revision is a duplicate too if the engine knows all ids', async () => {
       const { store, capabilities } = subject();
       const stream = newStream();
       await store.append(stream, [event(0)], 'any');
@@ -249,7 +249,7 @@ function describeRefusing(subject: Subject): void {
       expect(idsOf(await store.readStream(stream))).to.deep.equal([large.id]);
     });
 
-    it('is rejected as INVALID_EVENT: BigInt, undefined, a cycle', async () => {
+    it('is rejected as INVALID_EVENT if it contains a BigInt, undefined or a cycle', async () => {
       const { store } = subject();
       const stream = newStream();
       const cycle: Record<string, unknown> = {};
@@ -260,7 +260,7 @@ function describeRefusing(subject: Subject): void {
       expect(await store.readStream(stream)).to.deep.equal([]);
     });
 
-    it('also rejects the valid events beside it', async () => {
+    it('is rejected together with the valid events of the same append', async () => {
       const { store } = subject();
       const stream = newStream();
       const batch = [event(0), eventWithData({ big: 1n }), event(2)];
@@ -306,7 +306,7 @@ function describeSequences(subject: Subject): void {
       expect(await store.readStream(two)).to.have.lengthOf(1);
     });
 
-    it('succeed again as duplicates where they were written before', async () => {
+    it('succeed again as duplicates if they were written before', async () => {
       const { store } = subject();
       const first = { stream: newStream(), events: events(2), expected: 'none' } as const;
       const second = { stream: newStream(), events: events(1), expected: 'none' } as const;

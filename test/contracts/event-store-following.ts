@@ -10,12 +10,12 @@ import {
   type Subject,
 } from './event-store-subject.ts';
 
-/** Bounds so small that the window holds a few events of the suite. */
+/** Limits so small that the window holds only a few events of the suite. */
 export const smallLimits = { kept: 2_000, most: 10_000, past: 10_000 };
 
 /**
- * What the follower of the log promises whatever its window holds: the contract of `subscribe` again, with a window of a
- * few events.
+ * Runs the contract of `subscribe` again with a window of a few events. The follower of the log must fulfil it whatever
+ * its window holds.
  *
  * @param open opens the log with {@link smallLimits}
  */
@@ -37,7 +37,7 @@ export function describeSmallWindow(name: string, open: () => Promise<EventStore
 
     describeSubscribing(subject);
 
-    it('holds nobody back for a slow follower, which loses nothing', async () => {
+    it('delays no follower because of a slow one, which loses nothing', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const start = await store.head();
@@ -80,10 +80,10 @@ export function describeSmallWindow(name: string, open: () => Promise<EventStore
   });
 }
 
-/** That all followers of a process share one reading of the log. */
+/** Tests that all followers of a process share one reading of the log. */
 export function describeSharing(subject: Subject): void {
   describe('following together', () => {
-    it('decodes each new event once, for all', async () => {
+    it('decodes each new event once for all followers', async () => {
       const { store } = subject();
       const stream = newStream();
       const start = await store.head();
@@ -98,7 +98,7 @@ export function describeSharing(subject: Subject): void {
       await Promise.all([one.end(), other.end()]);
     });
 
-    it('reads an old log once, for all that begin together', async () => {
+    it('reads an old log once for all followers that start together', async () => {
       const { reopen } = subject();
       const prefix = newPrefix();
       const start = await subject().store.head();
@@ -110,13 +110,14 @@ export function describeSharing(subject: Subject): void {
       const all = await Promise.all(followers.map((each) => each.count(1_000)));
       const [first = [], ...others] = all;
       const shared = first.filter((event, n) => others.every((each) => each[n] === event));
-      // Not all: who is first at the end of a page may begin the next before the others come.
+      // Not all events are shared, because the first follower at the end of a page may start the
+      // next page before the others arrive.
       expect(shared.length).to.be.at.least(500);
       for (const each of others) expect(idsOf(each)).to.deep.equal(idsOf(first));
       await Promise.all(followers.map((each) => each.end()));
     });
 
-    it('lets each follower be at its own place', async () => {
+    it('lets each follower be at its own position', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const stream = newStream(prefix);

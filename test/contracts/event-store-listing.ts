@@ -16,7 +16,7 @@ import {
 } from './event-store-subject.ts';
 
 /** More events than an engine reads at a time. */
-const LONGEST_PAGE = 400;
+const LARGE_LIMIT = 400;
 
 /** The contract of `listStreams`. */
 export function describeListing(subject: Subject): void {
@@ -48,7 +48,7 @@ export function describeListing(subject: Subject): void {
       expect(listed?.lastAt).to.equal('2026-01-01T00:00:00.000Z');
     });
 
-    it('leaves out a wholly truncated stream', async () => {
+    it('leaves out a completely truncated stream', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const from = await startOf(subject());
@@ -76,14 +76,14 @@ export function describeReadingBackwards(subject: Subject): void {
       const { store } = subject();
       const prefix = newPrefix();
       // Events of other tests in the same log, some of a newer release, lie before these.
-      const { position: start } = await store.append(newStream(), events(LONGEST_PAGE), 'none');
+      const { position: start } = await store.append(newStream(), events(LARGE_LIMIT), 'none');
       const appended: string[] = [];
       for (let n = 0; n < 6; n += 1) {
         const batch = events(3, 3 * n);
         await store.append(newStream(prefix), batch, 'none');
         appended.unshift(...batch.map(({ id }) => id).reverse());
       }
-      for (const limit of [1, 4, LONGEST_PAGE]) {
+      for (const limit of [1, 4, LARGE_LIMIT]) {
         const read: string[] = [];
         for (let before: string | null = null; ;) {
           const page: readonly RecordedEvent[] = await store.readAllBackwards(before, limit);

@@ -113,7 +113,7 @@ function describeStreams(subject: Subject): void {
       await rejected('NEWER_SCHEMA', store.readStream(stream));
     });
 
-    it('sees earlier appends, also through another store over the same log', async () => {
+    it('sees earlier appends, even through another store over the same log', async () => {
       const { store, reopen } = subject();
       const stream = newStream();
       const appended = events(3);
@@ -280,24 +280,24 @@ function describeTheLog(subject: Subject): void {
       expect(await store.reaches(beyond), beyond).to.equal(false);
     });
 
-    it('has had each of its events, however it was read, and no other', async () => {
+    it('recognises each event that it has had, however it was read, and no other', async () => {
       const { store } = subject();
       const stream = newStream();
       const start = await store.head();
       await store.append(stream, events(3), 'none');
       const follower = new Follower(store, start, [stream]);
-      const told = await follower.count(3);
+      const delivered = await follower.count(3);
       await follower.end();
       for (const read of [
-        told,
+        delivered,
         await store.readStream(stream),
         await readAllOf(store, start, stream),
       ]) {
         expect(read).to.have.lengthOf(3);
         for (const each of read) expect(await store.hasHad(each)).to.equal(true);
       }
-      const [, second] = told;
-      if (second === undefined) throw new Error('there is none');
+      const [, second] = delivered;
+      if (second === undefined) throw new Error('there is no second event');
       const others = [
         { ...second, id: newStream('') },
         { ...second, createdAt: '2020-01-01T00:00:00.000Z' },
@@ -308,7 +308,7 @@ function describeTheLog(subject: Subject): void {
       for (const each of others) expect(await store.hasHad(each), each.stream).to.equal(false);
     });
 
-    it('has had truncated events, and none that never existed', async () => {
+    it('recognises truncated events, and none that never existed', async () => {
       const { store } = subject();
       const [one, whole] = [newStream(), newStream()];
       const start = await store.head();

@@ -11,7 +11,7 @@ import {
 } from '../../domain/event-store.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { BROKEN_KEY, NEWER_VERSION } from '../support/plain-codec.ts';
-import { WaitedInVain } from '../support/signals.ts';
+import { WaitTimeoutError } from '../support/signals.ts';
 
 /**
  * An engine under test, opened with {@link import('../support/plain-codec.ts').plainCodec}. The log need
@@ -191,7 +191,7 @@ export async function within<T>(milliseconds: number, promise: Promise<T>): Prom
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new WaitedInVain(`nothing came within ${milliseconds} ms`)),
+      () => reject(new WaitTimeoutError(`nothing came within ${milliseconds} ms`)),
       milliseconds,
     );
   });

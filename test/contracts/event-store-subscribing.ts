@@ -40,7 +40,7 @@ export function describeSubscribing(subject: Subject): void {
       expect(idsOf(await follower.count(5))).to.deep.equal(idsOf([...old, ...fresh]));
     });
 
-    it('ends by itself with once, after all existing events', async () => {
+    it('with the option once, ends by itself after all existing events', async () => {
       const { store } = subject();
       const prefix = newPrefix();
       const start = await store.head();
@@ -94,14 +94,15 @@ export function describeSubscribing(subject: Subject): void {
       const stream = newStream(prefix);
       const start = await store.head();
       const appended = await store.append(stream, events(5), 'none');
-      // On some engines the last event is then one of their own.
+      // On some engines the last event of the log is then one of the engine's own.
       await store.truncate(stream, 3);
       for (const prefixes of [[prefix], [newPrefix()], undefined]) {
         const after = prefixes?.[0] === prefix ? start : appended.position;
-        const told = await follow(store, after, prefixes).caughtUp(appended.position);
-        expect(await store.reaches(told), `${told}, told of ${prefixes?.join() ?? 'all'}`).to.equal(
-          true,
-        );
+        const reported = await follow(store, after, prefixes).caughtUp(appended.position);
+        expect(
+          await store.reaches(reported),
+          `${reported}, reported for ${prefixes?.join() ?? 'all'}`,
+        ).to.equal(true);
       }
     });
 
@@ -178,7 +179,7 @@ function describeCatchingUp(subject: Subject, follow: Follow): void {
     expect(follower.events).to.have.lengthOf(3);
   });
 
-  it('reports so when there is nothing after the position', async () => {
+  it('reports that it has caught up when there is nothing after the position', async () => {
     const { store } = subject();
     const stream = newStream();
     const { position } = await store.append(stream, events(1), 'none');
@@ -187,7 +188,7 @@ function describeCatchingUp(subject: Subject, follow: Follow): void {
     expect(follower.events).to.deep.equal([]);
   });
 
-  it('moves on over skipped events, old and live', async () => {
+  it('advances over skipped events, old and live', async () => {
     const { store } = subject();
     const start = await store.head();
     const old = await store.append(newStream(), events(3), 'none');
@@ -303,10 +304,11 @@ function describeLoad(subject: Subject, follow: Follow): void {
       Array.from({ length: 6001 }, (_, i) => i),
     );
     const { position } = await store.append(stream, [event(6001)], 6000);
-    const told = await follower.caughtUp(position);
+    const reported = await follower.caughtUp(position);
     expect(follower.events).to.have.lengthOf(6002);
-    // A server may let it fall behind and catch up again, and then report its progress.
-    expect(await store.reaches(told), told).to.equal(true);
+    // A server may let the subscription fall behind and catch up again, and then report its
+    // progress.
+    expect(await store.reaches(reported), reported).to.equal(true);
   });
 
   it('sees appends of another store over the same log after a reopening', async () => {

@@ -41,7 +41,7 @@ export function describeEventStoreContract(
     describeSubscribing(subject);
     describeSharing(subject);
 
-    it('answers a ping', async () => {
+    it('responds to a ping', async () => {
       await subject().store.ping();
     });
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { JobHolder, JobClaim, JobLease } from '../../scheduler/coordination.ts';
 import type { CoordinationHarness } from './coordination.ts';
 
-/** Milliseconds of a lease; and of the time that a worker has, which is longer. */
+/** The duration of a lease and the longer time limit of a job, in milliseconds. */
 const TTL = 3_000;
 const LIMIT = 60_000;
 
@@ -10,14 +10,14 @@ let made = 0;
 
 const holder: JobHolder = { worker: 'worker-1', agent: 'agent-1', run: 'run-1' };
 
-/** A claim of a job of its own, or of the given one. */
+/** A claim of a new job, or of the given one. */
 function claim(job?: string, given: Partial<JobClaim> = {}): JobClaim {
   made += 1;
   const id = `${process.pid}-${Date.now()}-${made}`;
   return { job: job ?? `job-${id}`, lease: `lease-${id}`, holder, limit: LIMIT, ...given };
 }
 
-/** What every coordination store must do with the leases of jobs. */
+/** The contract of every coordination store about leases of jobs. */
 export function describeJobLeases(harness: () => CoordinationHarness): void {
   const jobs = () => harness().coordination.jobs;
 
@@ -29,7 +29,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
     (await jobs().check([lease]))[0] !== null;
 
   describe('the lease of a job', () => {
-    it('goes to the first that asks, and to no other while it lasts', async () => {
+    it('goes to the first worker that asks, and to no other while it lasts', async () => {
       const first = claim();
       const second = claim(first.job, { holder: { ...holder, worker: 'worker-2' } });
       expect(await takeOne(first)).to.equal(true);
@@ -62,7 +62,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       expect(await takeOne(claim(one.job))).to.equal(false);
     });
 
-    it('is lost by a silent worker: another gets it, and the first can renew nothing', async () => {
+    it('is lost by a silent worker, so another gets it, and the first cannot renew it', async () => {
       const first = claim();
       await takeOne(first);
       await harness().advance(TTL + 1);
@@ -76,7 +76,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       expect(await isCurrent(second)).to.equal(true);
     });
 
-    it('times out at its limit, if it was renewed until then, and is given to no other', async () => {
+    it('times out at its limit if it was renewed until then, and is given to no other', async () => {
       const one = claim(undefined, { limit: TTL + TTL / 2 });
       await takeOne(one);
       await harness().advance(TTL - 500);
@@ -113,7 +113,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       expect(await takeOne(claim(one.job))).to.equal(true);
     });
 
-    it('goes to exactly one of many that ask at the same time', async () => {
+    it('goes to exactly one of many workers that ask at the same time', async () => {
       const other = (await harness().another()).jobs;
       const { job } = claim();
       const asked = Array.from({ length: 10 }, (_, i) =>
@@ -123,7 +123,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       expect(taken).to.have.length(1);
     });
 
-    it('is listed, with what is left of it', async () => {
+    it('is listed with its remaining time', async () => {
       const one = claim();
       await takeOne(one);
       const found = (await jobs().all()).find(({ job }) => job === one.job);
@@ -131,7 +131,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
       expect(found?.remaining).to.be.within(1, TTL);
     });
 
-    it('is asked for nothing', async () => {
+    it('causes no call for empty lists', async () => {
       expect(await jobs().take([], TTL)).to.deep.equal([]);
       expect(await jobs().renew([], TTL)).to.deep.equal([]);
       expect(await jobs().check([])).to.deep.equal([]);
@@ -142,7 +142,7 @@ export function describeJobLeases(harness: () => CoordinationHarness): void {
   });
 
   describe('a worker', () => {
-    it('was heard of when it was last seen', async () => {
+    it('is listed with the time since it was last seen', async () => {
       const [one, two] = [claim().job, claim().job];
       await jobs().see([one, two]);
       await harness().advance(5_000);

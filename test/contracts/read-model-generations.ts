@@ -48,7 +48,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       return { stream: 'thing-1', revision, id: `event-${revision}`, createdAt: at(revision) };
     };
 
-    it('belongs to the live generation, and stays where a batch has none', async () => {
+    it('belongs to the live generation, and does not change with a batch that has none', async () => {
       const { readModel, another } = harness();
       const projection = thingsProjection();
       expect(await readModel.landmark(projection)).to.equal(null);
@@ -218,7 +218,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       ]);
     });
 
-    it('is still fed after another went live, and can be made live again', async () => {
+    it('is still updated after another went live, and can be made live again', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, [thing('a', 1, { name: 'first' })], 1);
@@ -253,7 +253,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       await anew.close();
     });
 
-    it('is not read in any process once withdrawn, and can be discarded', async () => {
+    it('is no longer read in any process once withdrawn, and can be discarded', async () => {
       const { readModel } = harness();
       const other = await harness().another();
       const projection = thingsProjection();
@@ -268,7 +268,10 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
           () => false,
           (error: unknown) => error instanceof ReadModelError && error.code === 'NO_VIEW',
         );
-      await eventually(isGone, { limitMs: 1_000, what: 'the view to be gone elsewhere' });
+      await eventually(isGone, {
+        limitMs: 1_000,
+        what: 'the view to be withdrawn in the other process',
+      });
       expect(await readModel.generations(projection)).to.deep.equal([]);
       await readModel.withdraw(projection);
       await fill(readModel, projection, [thing('b', 1, {})], 3);
@@ -307,7 +310,7 @@ export function describeGenerations(harness: () => ReadModelHarness): void {
       const sees = (name: string) =>
         eventually(async () => (await other.get(projection, 'a'))?.document.name === name, {
           limitMs: 1_000,
-          what: `the ${name} generation to be read elsewhere`,
+          what: `the ${name} generation to be read by the other process`,
         });
       await sees('first');
       const second = await writerOf(readModel, projection, { generation: 2 });

@@ -13,7 +13,7 @@ import {
 /** The contract of engines that write documents before the checkpoint. Part of `describeReadModelContract`. */
 export function describeInterruptedWriting(harness: () => ReadModelHarness): void {
   describe('a writer', () => {
-    it('recovers when it stopped between its documents and its checkpoint', async () => {
+    it('recovers after it stopped between its documents and its checkpoint', async () => {
       const { readModel, interruptBeforeCheckpoint } = harness();
       if (interruptBeforeCheckpoint === undefined) throw new Error('the harness cannot interrupt');
       const projection = thingsProjection();
@@ -36,7 +36,7 @@ export function describeInterruptedWriting(harness: () => ReadModelHarness): voi
       await rejectsWith('UNAVAILABLE', stopped.write(batch));
       expect(await stopped.checkpoint()).to.equal(at(2));
 
-      // The projector applies the same events again, which the loaded documents have already.
+      // The projector applies the same events again, which the loaded documents already include.
       const again = await writerOf(await harness().another(), projection, { fence: 2 });
       const loaded = await again.load(['a', 'b', 'c', 'd']);
       expect(loaded.get('a')?.position).to.equal(at(4));

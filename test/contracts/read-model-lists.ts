@@ -28,7 +28,8 @@ export function describeLists(harness: () => ReadModelHarness): void {
       const reader = await harness().another();
       let over = false;
       const seen = new Signal<Listed>('a list');
-      // Without transactions, a list needs a pause between writes; there is one after some batches.
+      // Without transactions, a list needs a pause between writes, so there is a pause after some
+      // batches.
       const writing = writeOneByOne(harness, projection, () => seen.next()).finally(
         () => (over = true),
       );
@@ -75,7 +76,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
       expect([...names]).to.have.members(['first', 'second']);
     });
 
-    it('reports whether more documents follow its page, from the start and after a place', async () => {
+    it('reports whether more documents follow its page, from the start and after a document', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, fiveOf({ name: 'n' }));
@@ -153,7 +154,7 @@ export function describeLists(harness: () => ReadModelHarness): void {
         ],
         omitted: ['team'],
       };
-      // Room for what is left after the cut.
+      // All documents fit after the cut.
       const page = await readModel.list(projection, { ...everything, cut, mostBytes: 3_000 });
       const marker = { truncated: true, size_bytes: 2_002 };
       expect(page.documents.map(({ text }) => JSON.parse(text) as Thing)).to.deep.equal([
@@ -190,7 +191,10 @@ export function describeLists(harness: () => ReadModelHarness): void {
 const fiveOf = (document: Thing) =>
   Array.from({ length: 5 }, (_, i) => thing(`k${i}`, i + 1, document));
 
-/** A document with each batch, so that its number tells the position. @param written called after every fifth batch */
+/**
+ * A document with each batch, so that its number shows the position.
+ * @param written called after every fifth batch
+ */
 async function writeOneByOne(
   harness: () => ReadModelHarness,
   projection: Projection,

@@ -25,29 +25,37 @@ export function describeQueries(harness: () => ReadModelHarness): void {
 
   describe('a filter', () => {
     const cases: readonly (readonly [string, Filter, string])[] = [
-      ['finds equal texts', { field: 'team', op: 'eq', value: 'red' }, 'ac'],
+      ['finds equal strings', { field: 'team', op: 'eq', value: 'red' }, 'ac'],
       ['finds equal numbers', { field: 'amount', op: 'eq', value: 5 }, 'ad'],
       ['finds equal booleans', { field: 'active', op: 'eq', value: false }, 'b'],
       [
-        'finds what is null and what is left out alike',
+        'finds null fields and missing fields alike',
         { field: 'active', op: 'eq', value: null },
         'ce',
       ],
       ['finds greater numbers, never null', { field: 'amount', op: 'gt', value: -2 }, 'abd'],
-      ['leaves out the bound with gt', { field: 'amount', op: 'gt', value: 5 }, ''],
-      ['takes in the bound with gte', { field: 'amount', op: 'gte', value: 5 }, 'ad'],
-      ['leaves out the bound with lt', { field: 'amount', op: 'lt', value: 5 }, 'b'],
-      ['takes in the bound with lte', { field: 'amount', op: 'lte', value: 5 }, 'abd'],
-      ['compares texts by their bytes', { field: 'name', op: 'lt', value: 'a' }, 'ac'],
-      ['finds one of several texts', { field: 'team', op: 'in', value: ['blue', 'red'] }, 'abc'],
+      ['excludes the bound with gt', { field: 'amount', op: 'gt', value: 5 }, ''],
+      ['includes the bound with gte', { field: 'amount', op: 'gte', value: 5 }, 'ad'],
+      ['excludes the bound with lt', { field: 'amount', op: 'lt', value: 5 }, 'b'],
+      ['includes the bound with lte', { field: 'amount', op: 'lte', value: 5 }, 'abd'],
+      ['compares strings by their bytes', { field: 'name', op: 'lt', value: 'a' }, 'ac'],
+      ['finds one of several strings', { field: 'team', op: 'in', value: ['blue', 'red'] }, 'abc'],
       ['finds one of several numbers', { field: 'amount', op: 'in', value: [-1.5, 7] }, 'b'],
-      ['finds nothing among no values', { field: 'team', op: 'in', value: [] }, ''],
-      ['finds a part of a text in any case', { field: 'name', op: 'contains', value: 'aLP' }, 'ac'],
-      ['takes wildcards as they are', { field: 'name', op: 'contains', value: '%_\\' }, 'c'],
-      ['takes a full stop as it is', { field: 'name', op: 'contains', value: 'b.t' }, ''],
-      ['finds every text by the empty part', { field: 'name', op: 'contains', value: '' }, 'abc'],
-      ['finds what a list holds', { field: 'tags', op: 'has', value: 'y' }, 'ab'],
-      ['finds no part of an entry of a list', { field: 'tags', op: 'has', value: '' }, ''],
+      ['finds nothing with an empty list of values', { field: 'team', op: 'in', value: [] }, ''],
+      [
+        'finds a part of a string, ignoring case',
+        { field: 'name', op: 'contains', value: 'aLP' },
+        'ac',
+      ],
+      ['matches wildcards literally', { field: 'name', op: 'contains', value: '%_\\' }, 'c'],
+      ['matches a full stop literally', { field: 'name', op: 'contains', value: 'b.t' }, ''],
+      [
+        'finds every string by an empty string',
+        { field: 'name', op: 'contains', value: '' },
+        'abc',
+      ],
+      ['finds an entry of a list', { field: 'tags', op: 'has', value: 'y' }, 'ab'],
+      ['does not find a part of a list entry', { field: 'tags', op: 'has', value: '' }, ''],
     ];
     for (const [sentence, filter, keys] of cases) {
       it(sentence, async () => {
@@ -103,6 +111,43 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       const tagged: readonly Filter[] = [{ field: 'tags', op: 'has', value: `"'` }];
       expect(await keysOf(readModel, projection, { filters: tagged })).to.deep.equal(['f']);
       expect(await readModel.count(projection, [])).to.equal(6);
+    });
+  });
+
+  describe('a read of values', () => {
+    it('returns the values of every matching document, with null for missing fields', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      const large = thing('f', 6, { name: '\u0001 ü"', about: 'x'.repeat(100_000) });
+      await fill(readModel, projection, [...few, large, thing('g', 7, null)]);
+      const read = async (filters: readonly Filter[], fields: readonly string[]) => {
+        const found = await readModel.values(projection, { filters, fields });
+        return Object.fromEntries(found.map(({ key, values }) => [key, values]));
+      };
+      expect(await read([], ['active', 'amount', 'name'])).to.deep.equal({
+        a: [true, 5, 'Alpha'],
+        b: [false, -1.5, 'beta'],
+        c: [null, null, 'ALPINE %_\\'],
+        d: [true, 5, null],
+        e: [null, null, null],
+        f: [null, null, '\u0001 ü"'],
+      });
+      const tagged: Filter = { field: 'tags', op: 'has', value: 'y' };
+      expect(await read([tagged, { field: 'team', op: 'eq', value: 'red' }], [])).to.deep.equal({
+        a: [],
+      });
+      expect(await read([{ field: 'team', op: 'eq', value: 'green' }], ['name'])).to.deep.equal({});
+    });
+
+    it('is rejected on a list, and on a field that the projection does not declare', async () => {
+      const { readModel } = harness();
+      const projection = thingsProjection();
+      await fill(readModel, projection, few);
+      const asked = ['tags', 'about', 'key', 'name" --'].map(async (field) =>
+        readModel.values(projection, { filters: [], fields: [field] }),
+      );
+      const refusals = await Promise.allSettled(asked);
+      expect(refusals.map(({ status }) => status)).to.deep.equal(Array(4).fill('rejected'));
     });
   });
 
@@ -209,7 +254,7 @@ export function describeQueries(harness: () => ReadModelHarness): void {
       expect(paged).to.deep.equal(expected(documents, { filters: [], sort, limit: Infinity }));
     });
 
-    it('continues after a place whose document is gone', async () => {
+    it('continues after a document that no longer exists', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       await fill(readModel, projection, documents);

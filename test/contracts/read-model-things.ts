@@ -123,14 +123,14 @@ export async function rejectsWith(
   promise: Promise<unknown>,
 ): Promise<void> {
   const outcome = await promise.then(
-    () => 'it resolved',
+    () => 'the promise resolved',
     (error: unknown) => error,
   );
   expect(outcome, String(outcome)).to.be.instanceOf(ReadModelError);
   expect((outcome as ReadModelError).code).to.equal(code);
 }
 
-/** Whether a document passes: the reference that the engines are compared with. */
+/** Whether a document passes a filter. The engines are compared with this reference. */
 export function passes(filter: Filter, document: Thing): boolean {
   const value = document[filter.field] ?? null;
   switch (filter.op) {
@@ -152,7 +152,9 @@ export function passes(filter: Filter, document: Thing): boolean {
   }
 }
 
-/** The order of values of one field: null first, false before true, texts by their UTF-8 bytes. */
+/**
+ * The order of values of one field: null first, false before true, strings by their UTF-8 bytes.
+ */
 export function compare(a: JsonValue, b: JsonValue): number {
   if (a === null || b === null) return Number(a !== null) - Number(b !== null);
   if (typeof a === 'string' && typeof b === 'string') {
@@ -161,7 +163,7 @@ export function compare(a: JsonValue, b: JsonValue): number {
   return Number(a) - Number(b);
 }
 
-/** What the query should find: all filtered, ordered, cut. */
+/** The documents that a query should find: filtered, sorted, and cut to the page. */
 export function expected(documents: readonly Written[], query: Query): readonly string[] {
   const last = query.sort.at(-1)?.direction ?? 'ascending';
   const order = [...query.sort.map((sort) => ({ ...sort })), { field: '', direction: last }];

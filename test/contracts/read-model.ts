@@ -21,8 +21,8 @@ import { describeInterruptedWriting } from './read-model-interrupted.ts';
 export type { ReadModelHarness } from './read-model-things.ts';
 
 /**
- * What every read model must do, whatever its engine. Each test opens a harness of its own and uses
- * projections of names of its own, so that tests may share one server.
+ * What every read model must do, whatever its engine. Each test opens its own harness and uses its own names of
+ * projections, so that tests may share one server.
  *
  * @param name stands in the titles: "the embedded read model"
  * @param open called before each test
@@ -56,7 +56,7 @@ export function describeReadModelContract(
     if (engine.writesCheckpointLast === true) describeInterruptedWriting(harness);
     describeGenerations(harness);
 
-    it('answers a ping, and rejects one once closed', async () => {
+    it('responds to a ping, and rejects one once closed', async () => {
       const readModel = await harness().another();
       await readModel.ping();
       await readModel.close();
@@ -173,7 +173,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       await reopened.close();
     });
 
-    it('in any process changes the version of its own view only, where there are versions', async () => {
+    it('in any process changes only the version of its own view, if there are versions', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const beside = thingsProjection();
@@ -335,7 +335,7 @@ function describeWriting(harness: () => ReadModelHarness): void {
       expect(await readModel.checkpoint(projection)).to.equal(at(3));
     });
 
-    it('may run beside another: one of two equal batches counts', async () => {
+    it('may run at the same time as another, and one of two equal batches counts', async () => {
       const { readModel } = harness();
       const projection = thingsProjection();
       const documents = Array.from({ length: 50 }, (_, i) =>

@@ -22,7 +22,9 @@ describe('the generated reference of all endpoints', () => {
       paths: {
         '/tasks': {
           post: {
-            ...{ operationId: 'createTask', summary: 'Creates a task', tags: ['tasks'] },
+            operationId: 'createTask',
+            summary: 'Creates a task',
+            tags: ['tasks'],
             description: 'Any valid token is enough.',
             requestBody: {
               required: true,

@@ -25,7 +25,7 @@ function titlesIn(source: string): readonly RegExp[] {
   });
 }
 
-/** The titles in a file of tests, and in those beside it, from which it may have its tests. */
+/** The titles in a test file and in the files beside it, which may define some of its tests. */
 function titlesBeside(file: string): readonly RegExp[] {
   const folder = dirname(file);
   const sources = readdirSync(folder).filter((name) => name.endsWith('.ts'));
@@ -33,8 +33,14 @@ function titlesBeside(file: string): readonly RegExp[] {
 }
 
 const observation: Observation = {
-  ...{ file: 'test/a.test.ts', title: 'lists', endpoint: 'GET /a', status: 200, error: null },
-  ...{ headers: ['etag'], takes: ['limit'], answers: ['name'] },
+  file: 'test/a.test.ts',
+  title: 'lists',
+  endpoint: 'GET /a',
+  status: 200,
+  error: null,
+  headers: ['etag'],
+  takes: ['limit'],
+  answers: ['name'],
 };
 
 describe('the coverage of the interface', () => {

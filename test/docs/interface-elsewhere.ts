@@ -1,4 +1,4 @@
-/** A test whose requests are not recorded, and what it shows, by section of the page. */
+/** Tests whose requests are not recorded, and what they show, by section of the page. */
 export interface ElsewhereShown {
   readonly file: string;
   /** As written in the source, with `${…}`. */
@@ -13,7 +13,7 @@ export interface ElsewhereShown {
 export const shownElsewhere: readonly ElsewhereShown[] = [
   {
     file: 'test/process/webui/webui-task-tabs.test.ts',
-    title: 'tries changes out, compares revisions, restores one, and begins a copy',
+    title: 'checks changes in a dry run, compares revisions, restores one, and starts a copy',
     shows: {
       '`POST /ext/webui/api/check`': [
         '`200`',
@@ -25,7 +25,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/api/people/sign-in-attacks.test.ts',
-    title: "can't put words on the page that refuses",
+    title: "can't put text on the error page",
     shows: {
       '`GET /auth/oidc/callback`': ['takes `error`'],
     },
@@ -96,7 +96,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/mcp-endpoint.test.ts',
-    title: 'answers each message as it is declared',
+    title: 'responds to each message as declared',
     shows: {
       '`POST /ext/mcp_http/mcp`': [
         '`200`',
@@ -119,7 +119,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/mcp-http.test.ts',
-    title: 'has the schema of one tool, and of all',
+    title: 'returns the schema of one tool, or of all',
     shows: {
       '`GET /ext/mcp_http/schema`': ['`200`', 'answers `server`', 'answers `tools`'],
       '`GET /ext/mcp_http/tools/{name}/schema`': [
@@ -131,14 +131,14 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/mcp-http.test.ts',
-    title: 'lists the tools that the scopes of the caller allow',
+    title: "lists the tools within the caller's scopes",
     shows: {
       '`GET /ext/mcp_http/tools`': ['`200`', 'answers `tools`'],
     },
   },
   {
     file: 'test/extensions/mcp-http.test.ts',
-    title: 'says what it is to everybody, and nothing else without a token',
+    title: 'describes itself to everybody, but requires a token for everything else',
     shows: {
       '`GET /ext/mcp_http/meta`': [
         '`200`',
@@ -151,7 +151,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/mcp-http.test.ts',
-    title: 'shakes hands with a client that says who it is',
+    title: 'accepts a handshake from a client that names itself',
     shows: {
       '`POST /ext/mcp_http/handshake`': [
         '`200`',
@@ -163,7 +163,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/service.test.ts',
-    title: 'answers what is wrong with a schedule that is still typed',
+    title: 'reports errors in a schedule that is still being typed',
     shows: {
       '`POST /ext/webui/api/preview`': [
         '`200`',
@@ -177,7 +177,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/service.test.ts',
-    title: 'gives the titles of tasks, and nothing of those that are not there',
+    title: 'returns the titles of existing tasks only',
     shows: {
       '`GET /ext/webui/api/titles`': ['`200`', 'takes `ids`', 'answers `tasks`'],
     },
@@ -191,7 +191,7 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/service.test.ts',
-    title: 'tells whoever asks how it is, what it measures and which extensions it has',
+    title: 'publishes its health, metrics and extensions',
     shows: {
       '`GET /health`': ['`200`'],
       '`GET /health/ready`': ['`200`'],
@@ -206,28 +206,29 @@ export const shownElsewhere: readonly ElsewhereShown[] = [
   },
   {
     file: 'test/extensions/time-limits.test.ts',
-    title: 'is answered for with 504 where a handler never does, and it counts as a fault',
+    title: 'responds with 504 if a handler never does, which counts as an error',
     shows: {
       Errors: ['`504` `gateway_timeout`'],
     },
   },
   {
     file: 'test/observability/health.test.ts',
-    title: 'is 503 when unhealthy',
+    title: 'has the HTTP status 503 when unhealthy',
     shows: {
       '`GET /health`': ['`503`'],
     },
   },
   {
     file: 'test/process/extensions/extensions.test.ts',
-    title: 'publish and report events, also to reconnecting clients',
+    title: 'publish and report events, also to reconnecting clients, until their token is revoked',
     shows: {
       '`GET /ext/events_demo/subscribe/{stream}`': ['`200`', 'takes `from`'],
     },
   },
   {
     file: 'test/process/webui/webui.test.ts',
-    title: 'is served to everybody, completely, in less than 300 KB, and by this service alone',
+    title:
+      'is served to everybody, in less than 150 KB compressed, without requests to other sites',
     shows: {
       '`GET /ext/webui/`': ['`200`', '`ETag`'],
     },

@@ -20,13 +20,14 @@ const beyond =
 export interface Need {
   /** `POST /tasks`. */
   readonly endpoint: string;
-  /** The same by each of its paths. */
+  /** The endpoint by each of its paths. */
   readonly paths: readonly string[];
   readonly statuses: readonly string[];
   readonly headers: readonly string[];
   /** The endpoint itself, or a schema by its title; null: it is outside the interface. */
   readonly fields:
-    readonly (readonly [kind: string, of: string, fields: readonly string[]])[] | null;
+    | readonly (readonly [kind: string, of: string, fields: readonly string[]])[]
+    | null;
 }
 
 type Properties = Readonly<Record<string, TSchema>>;

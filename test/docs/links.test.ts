@@ -29,7 +29,7 @@ for (const document of documents) {
       expect(broken).to.deep.equal([]);
     });
 
-    it('names existing files of the project', () => {
+    it('names only existing files of the project', () => {
       const words = codeIn(text).flatMap((code) => code.split(' '));
       const named = words.filter((word) => projectPath.test(word));
       expect(named.filter((path) => !existsSync(join(projectRoot, path)))).to.deep.equal([]);
@@ -38,7 +38,7 @@ for (const document of documents) {
 }
 
 describe('the code', () => {
-  it('names existing documents', () => {
+  it('names only existing documents', () => {
     const missing = typescriptFiles(projectRoot).flatMap((file) =>
       (read(file).match(/\bdocs\/[a-z0-9/-]+\.md\b/g) ?? [])
         .filter((path) => !existsSync(join(projectRoot, path)))
@@ -49,7 +49,7 @@ describe('the code', () => {
 });
 
 describe('the check of links', () => {
-  it('knows the anchors of headings', () => {
+  it('finds the anchors of headings', () => {
     expect(anchorsOf("# Reads see one's own writes\n\n## `GET /a`")).to.deep.equal([
       'reads-see-ones-own-writes',
       'get-a',

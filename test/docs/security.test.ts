@@ -6,7 +6,10 @@ import { read, rowsOf } from './documents.ts';
 
 const document = 'docs/explanation/security.md';
 
-/** A test as the table names it: its file, and its title, where `…` stands for what differs between cases. */
+/**
+ * A test as the table names it: its file and its title. `…` in a title stands for the part that
+ * differs between cases.
+ */
 const testCell = /^`(test\/[^`]+)`: (.+)$/;
 
 describe(`the table of attacks in ${document}`, () => {
@@ -24,7 +27,7 @@ describe(`the table of attacks in ${document}`, () => {
     expect(rows.length).to.be.greaterThan(50);
   });
 
-  it('says of each attack what it did before, and what it does now', () => {
+  it('says for each attack what it did before, and what it does now', () => {
     expect(rows.filter((cells) => cells.length !== 4 || cells.includes(''))).to.deep.equal([]);
   });
 
@@ -42,7 +45,7 @@ function titlesIn(file: string): readonly string[] {
   );
 }
 
-/** Beyond a last `…`, a title may go on. */
+/** A title may continue after a final `…`. */
 const fits =
   (named: string) =>
   (title: string): boolean =>

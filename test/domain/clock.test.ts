@@ -5,13 +5,13 @@ import { fromIso, toIso } from '../../domain/clock.ts';
 describe('the timestamp of an instant', () => {
   const seconds = fc.integer({ min: -70_000_000_000, max: 260_000_000_000 });
 
-  it('is what JavaScript writes, whatever was written before', () => {
+  it('is what JavaScript writes, whatever was converted before', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(seconds, fc.integer({ min: 0, max: 999 })), { maxLength: 50 }),
-        (moments) => {
-          for (const [second, ms] of moments) {
-            // Also of one that shares its second, and of one that shares its place among those that are kept.
+        (instants) => {
+          for (const [second, ms] of instants) {
+            // Also an instant in the same second, and one with the same slot in the cache.
             for (const instant of [second * 1000 + ms, second * 1000, (second + 64) * 1000 + ms]) {
               expect(toIso(instant)).to.equal(new Date(instant).toISOString());
             }
@@ -21,7 +21,7 @@ describe('the timestamp of an instant', () => {
     );
   });
 
-  it('gives the instant back', () => {
+  it('can be converted back to the instant', () => {
     fc.assert(fc.property(seconds, (at) => fromIso(toIso(at)) === at));
   });
 

@@ -9,7 +9,7 @@ import {
   writeJson,
 } from '../../domain/exact-numbers.ts';
 
-/** What is lost in a text, as `path: digits`. */
+/** The numbers that would change in a JSON string, as `path: digits`. */
 const lostIn = (text: string): readonly string[] =>
   lostNumbers(text).map(({ path, digits }) => `${path.join('.')}: ${digits}`);
 
@@ -32,7 +32,7 @@ describe('numbers that JavaScript cannot represent', () => {
     }
   });
 
-  it('are not written: a float that JSON would write with digits only keeps its exponent', () => {
+  it('are never written, because a large float keeps its exponent', () => {
     expect(writeJson([1e20, -(2 ** 53), 2 ** 53 - 1, '100000000000000000000', null])).to.equal(
       '[1e+20,-9.007199254740992e+15,9007199254740991,"100000000000000000000",null]',
     );
@@ -120,7 +120,7 @@ describe('JSON parsed with all digits', () => {
     ]);
   });
 
-  it('equals JSON.parse where nothing is lost', () => {
+  it('equals the result of JSON.parse if no number would change', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
         fc.pre(lostNumbers(json).length === 0);
@@ -136,13 +136,13 @@ describe('JSON parsed with all digits', () => {
     expect(warnings[10]).to.equal('kept 489 more numbers as strings');
   });
 
-  it('is refused where it is not JSON', () => {
+  it('is refused if it is not JSON', () => {
     expect(() => parseKeepingDigits('{"a": 9007199254740993')).to.throw(SyntaxError);
   });
 });
 
 describe('values written as JSON', () => {
-  it('name what JSON cannot say, with its path', () => {
+  it('report each number that JSON cannot represent, with its path', () => {
     const shared = { n: Number.NaN };
     const value = { a: [1, { b: Infinity }], shared, again: [shared], big: 2 ** 53, date: 5 };
     const { text, lost } = stringifyExactly(value);

@@ -4,10 +4,10 @@ import { RefusalError, type RefusalCode } from '../../domain/errors.ts';
 import type { DomainEvent } from '../../domain/events/catalogue.ts';
 import type { CommandContext, EventPlace, Fold } from '../../domain/handle.ts';
 
-/** When the first event of a test happens. */
+/** The time of a test's first event. */
 export const START: Instant = Date.parse('2026-03-02T08:00:00.000Z');
 
-/** Where an event stands: at a revision, a second for each behind {@link START} where nothing is said. */
+/** The revision and the time of an event. Default: one second after {@link START} per revision. */
 export function place(revision: number, at: Instant = START + revision * 1000): EventPlace {
   return {
     revision,
@@ -22,7 +22,7 @@ export function place(revision: number, at: Instant = START + revision * 1000): 
   };
 }
 
-/** The state that events make. */
+/** The state that results from events. */
 export function given<S, E extends DomainEvent>(fold: Fold<S, E>, events: readonly E[]): S {
   return events.reduce<S>(
     (state, event, index) => fold.evolve(state, event, place(index)),
@@ -30,7 +30,7 @@ export function given<S, E extends DomainEvent>(fold: Fold<S, E>, events: readon
   );
 }
 
-/** Checks that something is refused, and with what. */
+/** Expects that a decision is refused with a code. @returns the refusal */
 export function refused(code: RefusalCode, decide: () => unknown): RefusalError {
   let outcome: unknown;
   try {
@@ -44,7 +44,7 @@ export function refused(code: RefusalCode, decide: () => unknown): RefusalError 
   return refusal;
 }
 
-/** What a promise rejects with; fails when it does not. */
+/** The error with which a promise rejects. Fails if it does not reject. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   const outcome = await promise.then(
     () => ({ error: null }),

@@ -57,7 +57,7 @@ describe('handling a command', () => {
     });
   });
 
-  /** Somebody else appends just before the n-th append from now. */
+  /** Lets another writer append just before the n-th append from now. */
   const interfereAt = (...appends: readonly number[]): void => {
     const from = store.asked;
     let busy = false;
@@ -81,7 +81,7 @@ describe('handling a command', () => {
     });
   });
 
-  it('appends nothing where nothing is to be done', async () => {
+  it('appends nothing if there is nothing to do', async () => {
     const handled = await rename(store, 'c1', 'first');
     expect(handled.events).to.deep.equal([]);
     expect(store.typesOf(stream)).to.have.lengthOf(1);
@@ -107,7 +107,7 @@ describe('handling a command', () => {
     expect(nameOf(await load(store, stream, agentFold))).to.equal('mine');
   });
 
-  it('gives up with the conflict when it loses every time', async () => {
+  it('gives up with the conflict when it loses every race', async () => {
     let n = 0;
     store.onAppend = async ({ events }) => {
       if (events[0]?.metadata.commandId !== 'c1') return;
@@ -119,14 +119,14 @@ describe('handling a command', () => {
     expect(n).to.equal(20);
   });
 
-  it('completes every one of many concurrent commands on a stream', async () => {
+  it('completes all of many concurrent commands on a stream', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `name-${index}`);
     await Promise.all(names.map((name) => rename(store, name, name)));
     expect(store.typesOf(stream)).to.have.lengthOf(41);
   });
 
-  describe('that gives the revision that was seen', () => {
-    it('is refused when the stream is elsewhere, before its state is looked at', async () => {
+  describe('with an expected revision', () => {
+    it('is refused if the stream has another revision, before the command is decided', async () => {
       const error = await rejection(rename(store, 'c1', () => expect.fail('decided'), 7));
       expect(error).to.be.instanceOf(RefusalError);
       expect(error).to.include({ code: 'REVISION_MISMATCH' });
@@ -146,7 +146,7 @@ describe('handling a command', () => {
       expect(await rejection(nowhere)).to.include({ code: 'NOT_FOUND' });
     });
 
-    it('is not tried again after a lost race', async () => {
+    it('is not retried after a lost race', async () => {
       interfereAt(1);
       let decided = 0;
       const renaming = rename(store, 'c1', () => `mine-${(decided += 1)}`, 0);
@@ -154,7 +154,7 @@ describe('handling a command', () => {
       expect(decided).to.equal(1);
     });
 
-    it('succeeds again when it is repeated, though the stream has moved', async () => {
+    it('succeeds again when it is repeated, even if the stream has moved on', async () => {
       await rename(store, 'c1', 'second', 0);
       const again = await rename(store, 'c1', 'second', 0);
       expect(again.revision).to.equal(1);
@@ -162,8 +162,8 @@ describe('handling a command', () => {
     });
   });
 
-  describe('whose answer is lost', () => {
-    it('finds its events when they were written', async () => {
+  describe('whose response is lost', () => {
+    it('finds its events if they were written', async () => {
       let lost = false;
       store.afterAppend = () => {
         if (lost) return;
@@ -175,7 +175,7 @@ describe('handling a command', () => {
       expect(store.typesOf(stream)).to.have.lengthOf(2);
     });
 
-    it('appends again when they were not', async () => {
+    it('appends again if they were not written', async () => {
       let lost = false;
       store.onAppend = () => {
         if (lost) return;
@@ -187,7 +187,7 @@ describe('handling a command', () => {
       expect(store.typesOf(stream)).to.have.lengthOf(2);
     });
 
-    it('is looked for once, and not appended again, where the log itself repeated it for seconds', async () => {
+    it('searches for its events once, and does not append again, if the log itself has retried for seconds', async () => {
       const before = store.asked;
       store.onAppend = () => {
         throw answerLost(true);
@@ -209,10 +209,10 @@ describe('handling a command', () => {
   });
 
   for (const [what, fault] of [
-    ['is away, and was asked for seconds', () => unavailable(true)],
-    ['has repeated an append for seconds', () => answerLost(true)],
+    ['has been unavailable for seconds', () => unavailable(true)],
+    ['has retried an append for seconds', () => answerLost(true)],
   ] as const) {
-    it(`tells those who try again one after the other together that the log ${what}`, async () => {
+    it(`fails all waiting retries together if the log ${what}`, async () => {
       const names = Array.from({ length: 10 }, (_, index) => `name-${index}`);
       let away = 0;
       const from = store.asked;
@@ -230,7 +230,7 @@ describe('handling a command', () => {
     });
   }
 
-  it('lets the others in line continue after the log was briefly unavailable for one', async () => {
+  it('lets other waiting commands continue after the log was briefly unavailable for one', async () => {
     const names = Array.from({ length: 10 }, (_, index) => `name-${index}`);
     const from = store.asked;
     store.onAppend = (_append, n) => {
@@ -266,7 +266,7 @@ describe('handling a command', () => {
     });
   });
 
-  it('reads streams of more than a page, and only the last event where that is enough', async () => {
+  it('reads streams of more than a page, and only the last event if that is enough', async () => {
     const context = commandContext('many');
     const many = Array.from({ length: 2_500 }, (_, n): AgentEvent => {
       return { type: 'WebhookSecretRotated', data: { version: n + 1 } };

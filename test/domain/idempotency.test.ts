@@ -25,7 +25,7 @@ describe('an idempotency key', () => {
     expect(decision).to.deep.equal({ kind: 'proceed', events: [received], began: null });
   });
 
-  it('answers a repetition as the first was answered', () => {
+  it('gives a repetition the response of the first command', () => {
     const state = given(idempotencyFold, [received, answered]);
     expect(receiveCommand(state, request, START + 60_000)).to.deep.equal({
       kind: 'replay',
@@ -40,12 +40,12 @@ describe('an idempotency key', () => {
     }
   });
 
-  it('refuses a repetition while the first is under way', () => {
+  it('refuses a repetition while the first command is in progress', () => {
     const state = given(idempotencyFold, [received]);
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 9_999));
   });
 
-  it('refuses a repetition for as long as the first is renewed', () => {
+  it('refuses a repetition as long as the first command is renewed', () => {
     const state = [received, received].reduce(
       (before, event, index) =>
         idempotencyFold.evolve(before, event, place(index, START + index * RENEWAL_INTERVAL)),
@@ -56,13 +56,13 @@ describe('an idempotency key', () => {
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START + 60_000, 'carried-out'));
   });
 
-  it('is taken up where the first was received at a future time, as the clock was set back', () => {
+  it('can be taken over if the first command was received at a future time, before the clock was set back', () => {
     const state = given(idempotencyFold, [received]);
     expect(receiveCommand(state, request, START - 3_600_000)).to.deep.include({ began: 0 });
     refused('STATE_CONFLICT', () => receiveCommand(state, request, START - 1000));
   });
 
-  it('is taken up again where the process of the first is lost, as the same command', () => {
+  it('can be taken over as the same command if the process of the first is lost', () => {
     const state = given(idempotencyFold, [received]);
     expect(receiveCommand(state, request, START + 10_000)).to.deep.include({
       kind: 'proceed',
@@ -73,7 +73,7 @@ describe('an idempotency key', () => {
     expect(receiveCommand(again, request, START + 60_000)).to.deep.include({ began: 0 });
   });
 
-  it('is as new after a day', () => {
+  it('is free again after a day', () => {
     const state = given(idempotencyFold, [received, answered]);
     expect(receiveCommand(state, request, START + IDEMPOTENCY_LIFE)).to.deep.include({
       kind: 'proceed',
@@ -83,7 +83,7 @@ describe('an idempotency key', () => {
     expect(second).to.include({ status: 'under-way', began: 2 });
   });
 
-  it('knows nothing from an answer without a command', () => {
+  it('ignores a response without a command', () => {
     expect(given(idempotencyFold, [answered])).to.deep.equal({ status: 'none' });
   });
 });

@@ -22,7 +22,7 @@ describe('ids', () => {
     expect(nameBasedId('run', 'task2')).to.not.equal(id);
   });
 
-  it('of runs differ by what makes them', () => {
+  it('of runs differ by task, time and trigger', () => {
     const ids = [
       scheduledRunId('t', '2026-01-01T00:00:00.000Z'),
       scheduledRunId('t', '2026-01-01T00:01:00.000Z'),
@@ -72,7 +72,7 @@ describe('ids', () => {
     expect([...ids].sort()).to.deep.equal(ids);
   });
 
-  it('are known by their form', () => {
+  it('are recognized by their form', () => {
     expect(isUuid('6F1D3C9A-27B4-4E83-9A55-0C8E2F7B41D6')).to.equal(true);
     for (const text of [
       '',
@@ -85,8 +85,8 @@ describe('ids', () => {
   });
 });
 
-describe('the names of streams', () => {
-  it('contain the id that they were made of, even one with dashes', () => {
+describe('names of streams', () => {
+  it('contain the id of their object, even an id with dashes', () => {
     const id = newId(1_800_000_000_000);
     for (const name of [streams.agent, streams.task, streams.fires, streams.run]) {
       expect(idOf(name(id))).to.equal(id);
@@ -107,7 +107,7 @@ describe('the names of streams', () => {
     expect(new Set(names).size).to.equal(names.length);
   });
 
-  it('number publications by time and revision', () => {
+  it('give publications an id of time and revision', () => {
     expect(streamIdOf('2026-01-01T00:00:00.000Z', 7)).to.equal('1767225600000-7');
   });
 });

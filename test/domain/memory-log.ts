@@ -13,12 +13,12 @@ import { createEventCodec } from '../../domain/events/codec.ts';
 type Appending = { readonly stream: string; readonly events: readonly NewEvent[] };
 
 /**
- * A log in memory, for tests of what only appends and reads. `onAppend` may throw in place of the append, or wait;
- * `afterAppend` may throw in place of its answer, or hold it back.
+ * A log in memory, for tests of code that only appends and reads. `onAppend` may throw in place of the append, or delay
+ * it. `afterAppend` may throw in place of the response, or delay it.
  */
 export class MemoryLog implements EventStore {
   readonly streams = new Map<string, RecordedEvent[]>();
-  /** Appends that were asked for, those that failed included. */
+  /** The number of appends so far, including failed ones. */
   asked = 0;
   onAppend: (append: Appending, n: number) => void | Promise<void> = () => {};
   afterAppend: (append: Appending, n: number) => void | Promise<void> = () => {};
@@ -134,10 +134,10 @@ export class MemoryLog implements EventStore {
   async close(): Promise<void> {}
 }
 
-/** @param repeated as of {@link answerLost} */
+/** @param repeated as in {@link answerLost} */
 export const unavailable = (repeated = false): Error =>
   new EventStoreError('UNAVAILABLE', 'the process died here', { repeated });
 
-/** @param repeated whether the log has appended again and again before it said so */
+/** @param repeated whether the log itself has retried the append before it failed */
 export const answerLost = (repeated = false): Error =>
-  new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost', { repeated });
+  new EventStoreError('OUTCOME_UNKNOWN', 'the response was lost', { repeated });

@@ -14,13 +14,13 @@ import { changesBetween, type Change } from '../../domain/record-changes.ts';
 import type { JsonObject, JsonValue } from '../../domain/json.ts';
 
 describe('the differences between two states of a record', () => {
-  it('are none where nothing differs', () => {
+  it('are none if nothing differs', () => {
     const record = { title: 'a', payload: { pipeline: [{ uses: 'echo' }] }, tags: ['x'] };
     expect(changesBetween(record, structuredClone(record))).to.deep.equal([]);
     expect(changesBetween(null, null)).to.deep.equal([]);
   });
 
-  it('cover own fields, not what every object inherits', () => {
+  it('include own fields, but no inherited ones', () => {
     const params = (text: string): JsonObject => JSON.parse(text) as JsonObject;
     const one = { params: params('{"a":1}') };
     const other = { params: params('{"a":1,"constructor":"x","__proto__":{"b":2}}') };
@@ -36,7 +36,7 @@ describe('the differences between two states of a record', () => {
     );
   });
 
-  it('name the place deep in an object, and in a list of objects', () => {
+  it('have paths into nested objects and lists of objects', () => {
     const step = (text: string): JsonObject => ({ uses: 'echo', with: { text } });
     const before = { payload: { pipeline: [step('a'), step('b')] } };
     const after = { payload: { pipeline: [step('a'), step('c'), step('d')] } };
@@ -46,7 +46,7 @@ describe('the differences between two states of a record', () => {
     ]);
   });
 
-  it('give a list of plain values whole', () => {
+  it('contain a list of plain values as a whole', () => {
     expect(changesBetween({ tags: ['a', 'b'] }, { tags: ['a'] })).to.deep.equal([
       { path: 'tags', before: ['a', 'b'], after: ['a'] },
     ]);
@@ -83,7 +83,7 @@ const { record } = letrec<{ value: JsonValue; record: JsonObject }>((tie) => ({
   record: dictionary(constantFrom('a', 'b', 'c'), tie('value'), { maxKeys: 3 }),
 }));
 
-/** A state with one change made to it. */
+/** A state after a change. */
 function applied(state: JsonObject, { path, after }: Change): JsonObject {
   const copy = structuredClone(state) as Record<string, JsonValue>;
   const parts = path.split('.');
@@ -94,7 +94,7 @@ function applied(state: JsonObject, { path, after }: Change): JsonObject {
   return copy;
 }
 
-/** Nulls and what is not there are the same. */
+/** The value without nulls, because null means the same as a missing value. */
 function bare(value: JsonValue): JsonValue {
   if (Array.isArray(value)) {
     const items = (value as readonly JsonValue[]).map(bare);

@@ -10,7 +10,7 @@ const everything = ['ROUTES', 'TOOLS', 'EVENTS_PUB', 'EVENTS_SUB', 'BACKGROUND_T
 describe('a harmful extension', () => {
   const hosting = useHosting();
 
-  /** Starts it beside a valid extension. @returns its status, once the other one has responded */
+  /** Starts it beside a valid extension. @returns its status, once the valid one has responded */
   async function start(module: string, settings = {}, manifest: object = {}) {
     const fine = `export function setup({ routes }) {
       routes.get('/', (_request, response) => response.json({ fine: true }));
@@ -41,7 +41,7 @@ describe('a harmful extension', () => {
 
   for (const [what, thrown] of [
     ['nothing', 'undefined'],
-    ['what has no text', 'Object.create(null)'],
+    ['an object without a string form', 'Object.create(null)'],
     ['a symbol', 'Symbol("x")'],
     [
       'an error that throws when it is read',
@@ -73,7 +73,7 @@ describe('a harmful extension', () => {
 
   it('can do nothing once its setup exceeds the time limit', async () => {
     const module = `export async function setup({ toolRegistry, events, background, streams, core }) {
-      await new Promise((resolve) => (reached.goOn = resolve));
+      await new Promise((resolve) => (reached.proceed = resolve));
       const tried = {
         tool: () => toolRegistry.registerTool('late', () => 1, {}),
         publish: () => events.publish('late', {}),
@@ -92,7 +92,7 @@ describe('a harmful extension', () => {
     const ended = new Promise<void>((resolve) => (reached['ended'] = resolve));
     hosting().setupLimit = 300;
     const { info } = await start(module);
-    (reached['goOn'] as () => void)();
+    (reached['proceed'] as () => void)();
     await ended;
     const refused = ['tool', 'publish', 'subscribe', 'background', 'append', 'core'];
     expect(reached['codes']).to.deep.equal(
@@ -192,16 +192,16 @@ describe('a harmful extension', () => {
   });
 
   const schemas: readonly (readonly [what: string, schema: string])[] = [
-    ['of an unknown type', "{ type: 'colour' }"],
-    ['that goes in circles', '(() => { const a = {}; a.a = a; return a; })()'],
-    ['that is none', '5'],
-    ['that is a list', '[]'],
-    ['that refers to elsewhere', "{ $ref: 'https://example.com/schema' }"],
-    ['with a broken pattern', "{ properties: { a: { pattern: '(' } } }"],
-    ['that throws when it is read', '{ toJSON() { throw 1; } }'],
+    ['has an unknown type', "{ type: 'colour' }"],
+    ['contains itself', '(() => { const a = {}; a.a = a; return a; })()'],
+    ['is a number', '5'],
+    ['is a list', '[]'],
+    ['refers to another document', "{ $ref: 'https://example.com/schema' }"],
+    ['has a broken pattern', "{ properties: { a: { pattern: '(' } } }"],
+    ['throws when it is read', '{ toJSON() { throw 1; } }'],
   ];
   for (const [what, schema] of schemas) {
-    it(`fails with a tool whose schema is one ${what}`, async () => {
+    it(`fails with a tool whose schema ${what}`, async () => {
       const module = `export function setup({ toolRegistry }) {
         toolRegistry.registerTool('tool', () => 1, ${schema});
       }`;
@@ -297,7 +297,7 @@ describe('a harmful extension', () => {
     expect((await info())['faults']).to.equal(undefined);
   });
 
-  it('has what a tool logs copied at once', async () => {
+  it('cannot change data after a tool has logged it', async () => {
     const module = `export function setup({ toolRegistry }) {
       toolRegistry.registerTool('log', (_args, { log }) => {
         const data = { a: 1 };

@@ -55,7 +55,7 @@ describe('a client of an extension that disconnects early', () => {
     expect(await actAs('reader')).to.equal('forbidden');
   });
 
-  it('causes no error if its handler gives up; any other error counts', async () => {
+  it('causes no error if its handler gives up, but any other error counts', async () => {
     const module = `export function setup({ routes, signalOf }) {
       const left = (request) => new Promise((resolve) => {
         reached.waiting = (reached.waiting ?? 0) + 1;

@@ -181,7 +181,7 @@ describe('an extension', () => {
     expect((await client.get('/ext/plain/static/none.js')).status).to.equal(404);
   });
 
-  it('sends a compressed file to those who accept it, and lets browsers keep a hashed one', async () => {
+  it('sends a compressed file to clients that accept it, and lets browsers cache a hashed one', async () => {
     const manifest = manifestOf('plain', { capabilities: ['STATIC'] });
     await hosting().write('plain', manifest, 'export function setup() {}');
     const files = join(hosting().folder, 'plain/static');

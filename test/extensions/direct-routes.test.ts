@@ -34,7 +34,7 @@ interface SentRequest {
 /** The result of a request: which handlers received it, with what, and how it ended. */
 type Trace = readonly string[];
 
-/** A handler that records its call and then does as trace. */
+/** A handler that records its call in the trace, and then ends in the given way. */
 function handlerOf(name: string, way: (typeof ways)[number], trace: string[]): RequestHandler {
   return (request, _response, next) => {
     const route = (request.route as { readonly path?: unknown } | undefined)?.path;
@@ -119,7 +119,8 @@ async function both(
 }
 
 const route = (by: Registration['by'], path: string, ...each: Registration['ways'][number][]) => ({
-  ...{ by, path },
+  by,
+  path,
   ways: each.length === 0 ? (['answers'] as const) : each,
 });
 
@@ -139,7 +140,7 @@ describe('routes of an extension that are called without its router', () => {
     }
   });
 
-  it('are not searched by the router', async () => {
+  it('are found without a search by the router', async () => {
     const router = Router();
     const direct = new DirectRoutes(router);
     const trace: string[] = [];
@@ -151,7 +152,7 @@ describe('routes of an extension that are called without its router', () => {
       trace.filter((each) => each === 'answered'),
       trace.join(),
     ).to.have.length(2);
-    // Another spelling is left to the router, which has been emptied.
+    // A path in another spelling is left to the router, which has been emptied.
     expect((await ask(serve, { method: 'GET', path: '/Plain' }, trace)).at(-1)).to.include(
       'nobody',
     );

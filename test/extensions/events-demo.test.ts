@@ -11,7 +11,7 @@ const replayed = ({ headers }: ReceivedResponse): unknown => headers['idempotent
 describe('the event demonstration', () => {
   const hosting = useHosting();
 
-  it('tells five hundred subscribers of each entry, once and in order', async () => {
+  it('sends each entry to five hundred subscribers, once and in order', async () => {
     const { client, url } = await hosting().start();
     const agent = new Agent({ maxSockets: 600 });
     const address = `${url}/ext/events_demo/subscribe/news`;
@@ -27,13 +27,15 @@ describe('the event demonstration', () => {
       const behind = subscribers.filter(({ messages }) => messages.length < 5);
       expect(behind).to.have.lengthOf(0);
     });
-    const told = new Set(subscribers.map(({ messages }) => messages.map(({ id }) => id).join()));
-    expect([...told]).to.deep.equal([published.join()]);
+    const received = new Set(
+      subscribers.map(({ messages }) => messages.map(({ id }) => id).join()),
+    );
+    expect([...received]).to.deep.equal([published.join()]);
     for (const each of subscribers) each.close();
     agent.destroy();
   });
 
-  it('lets a hundred come back at once, each to where it was', async () => {
+  it('lets a hundred subscribers reconnect at once, each at its own position', async () => {
     const { client, url } = await hosting().start();
     const ids: unknown[] = [];
     for (let n = 0; n < 10; n += 1) {
@@ -71,7 +73,7 @@ describe('the event demonstration', () => {
     agent.destroy();
   });
 
-  it('tells nobody more whose token counts no longer, or who has lost the scope', async () => {
+  it('ends the stream of a client whose token is no longer valid, or which has lost the scope', async () => {
     const { client, url } = await hosting().start();
     const open = (name: string) => EventStream.open(`${url}/ext/events_demo/subscribe/news`, name);
     const streams = await Promise.all(['leaving', 'losing', 'reader'].map(open));
@@ -96,7 +98,7 @@ describe('the event demonstration', () => {
     reader?.close();
   });
 
-  it('leaves out an entry that can not be read, and tells of the others', async () => {
+  it('omits an entry that cannot be read, and delivers the others', async () => {
     const { client, url } = await hosting().start();
     const { store } = hosting();
     const readStream = store.readStream.bind(store);
@@ -125,14 +127,14 @@ describe('the event demonstration', () => {
     for (const stream of [all, next]) stream.close();
   });
 
-  it('says where in the log an entry stands', async () => {
+  it('returns the position of a published entry in the log', async () => {
     const { client } = await hosting().start();
     const published = await client.post('/ext/events_demo/publish/news', { n: 1 });
     const position = await hosting().store.head();
     expect([published.status, published.header('x-event-position')]).to.deep.equal([200, position]);
   });
 
-  it('takes what is published with the same key once', async () => {
+  it('publishes once for the same Idempotency-Key', async () => {
     const { client } = await hosting().start();
     const publish = (body: unknown, key: string, stream = 'news') =>
       client.post(`/ext/events_demo/publish/${stream}`, body, {
@@ -155,14 +157,14 @@ describe('the event demonstration', () => {
     expect(entries.map(({ data }) => data)).to.deep.equal([{ data: { n: 1 } }, { data: { n: 2 } }]);
   });
 
-  it('completes with the same key what was cut off before it was answered', async () => {
+  it('completes an interrupted command when it is repeated with the same key', async () => {
     const { client } = await hosting().start();
     const { store } = hosting();
     const append = store.append.bind(store);
-    const headers = { 'idempotency-key': 'cut off' };
+    const headers = { 'idempotency-key': 'interrupted' };
     const publish = () => client.post('/ext/events_demo/publish/news', { n: 1 }, { headers });
     store.append = async (stream, events, expected) => {
-      if (events[0]?.type === 'CommandAnswered') throw new Error('the process is gone');
+      if (events[0]?.type === 'CommandAnswered') throw new Error('the process has died');
       return append(stream, events, expected);
     };
     expect((await publish()).status).to.equal(500);
@@ -172,7 +174,7 @@ describe('the event demonstration', () => {
     expect(await store.readStream('demo-news')).to.have.lengthOf(1);
   });
 
-  it('refuses who may not, what is no stream, and what is no place in it', async () => {
+  it('rejects a caller without permission, an invalid stream, and an invalid position', async () => {
     const { client } = await hosting().start();
     const answers = await Promise.all([
       client.post('/ext/events_demo/publish/a', {}, { token: 'reader' }),

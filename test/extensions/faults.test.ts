@@ -42,7 +42,7 @@ describe('a faulty extension', () => {
     ],
   ];
   for (const [what, manifest, says] of broken) {
-    it(`is listed under its folder with a manifest ${what}`, async () => {
+    it(`with a manifest ${what} is listed by the name of its folder`, async () => {
       await hosting().write('folder', manifest, fine);
       const [state, reason] = at(await statusOf('folder'));
       expect(state).to.equal('failed');
@@ -51,13 +51,13 @@ describe('a faulty extension', () => {
     });
   }
 
-  it('is not one whose manifest begins with a byte order mark', async () => {
+  it('is not caused by a manifest that starts with a byte order mark', async () => {
     const manifest = `\uFEFF${JSON.stringify(manifestOf('marked'))}`;
     await hosting().write('marked', manifest, fine);
     expect((await statusOf('marked'))['state']).to.equal('loaded');
   });
 
-  it('is listed beside the first with its id', async () => {
+  it('is listed beside the extension that already uses its id', async () => {
     await hosting().write('again', manifestOf('fine'), fine);
     const [state, reason] = at(await statusOf('fine@env_dir'));
     expect([state, reason]).to.deep.equal([
@@ -95,7 +95,7 @@ describe('a faulty extension', () => {
     ],
   ];
   for (const [what, module, says] of modules) {
-    it(`fails ${what}, and affects no other extension`, async () => {
+    it(`${what} fails, and affects no other extension`, async () => {
       await hosting().write(
         'bad',
         manifestOf('bad', { capabilities: ['ROUTES', 'TOOLS'] }),
@@ -109,7 +109,7 @@ describe('a faulty extension', () => {
     });
   }
 
-  it('causes no warning if many are set up at once', async () => {
+  it('causes no warning if many extensions are set up at once', async () => {
     const warnings: string[] = [];
     const note = ({ name }: Error): void => void warnings.push(name);
     process.on('warning', note);
@@ -117,7 +117,7 @@ describe('a faulty extension', () => {
       const slow = 'export const setup = () => new Promise((done) => setTimeout(done, 50));';
       for (let n = 0; n < 31; n += 1) await hosting().write(`e${n}`, manifestOf(`e${n}`), slow);
       expect((await statusOf('e0'))['state']).to.equal('loaded');
-      // Reported in a later turn.
+      // A warning is reported in a later turn of the event loop.
       await settle();
     } finally {
       process.off('warning', note);

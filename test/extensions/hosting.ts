@@ -231,7 +231,7 @@ export class Hosting {
     return this.#telemetry.metrics.text();
   }
 
-  /** The running host, also while it is setting up extensions. */
+  /** The running host, even while it is setting up extensions. */
   get host(): ExtensionHost | null {
     return this.#running?.host ?? null;
   }

@@ -153,7 +153,7 @@ describe('an extension that exceeds its capabilities', () => {
     ]);
   });
 
-  it('reads no setting or stream of an extension whose id begins with its own', async () => {
+  it('reads no setting or stream of an extension whose id starts with its own', async () => {
     const module = (id: string) => `export async function setup({ config, streams }) {
       (reached.config ??= {})['${id}'] = { ...config };
       reached['${id}'] = streams;
@@ -257,7 +257,7 @@ describe('a caller of an extension who exceeds their rights', () => {
     }
   });
 
-  it('needs a token for a WebSocket, whatever its origin, and loses it with the token', async () => {
+  it('needs a token for a WebSocket, whatever its origin, and loses the WebSocket with the token', async () => {
     const module = `export function setup({ websocket }) {
       websocket('echo', (socket) => socket.onMessage((message) => socket.send(message)));
     }`;

@@ -18,11 +18,13 @@ const MCP = '/ext/mcp_http/mcp';
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 const callOf = (name: string) => ({
-  ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
   params: { name, arguments: {} },
 });
 
-/** Sends a raw POST, as the browser of a page does, and gives the status. */
+/** Sends a POST with any headers, as the browser of a page does. @returns the status */
 function post(url: string, headers: Readonly<Record<string, string>>): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method: 'POST', headers }, (response) => {
@@ -54,7 +56,7 @@ describe('the authorization of the Model Context Protocol', () => {
     expect(metadata.scopes_supported).to.include('tasks:read');
   });
 
-  it('tells a client whose token does not count that the token is at fault', async () => {
+  it('responds to an invalid token with the error invalid_token', async () => {
     const headers = { authorization: 'Bearer nonsense' };
     const answer = await fetch(`${base()}${MCP}`, { method: 'POST', headers });
     expect(extractWWWAuthenticateParams(answer)).to.include({ error: 'invalid_token' });
@@ -62,7 +64,7 @@ describe('the authorization of the Model Context Protocol', () => {
     expect(other.headers.get('www-authenticate')).to.equal('Bearer');
   });
 
-  it('names the scope that a tool needs to a client whose token lacks it', async () => {
+  it('names the required scope to a client whose token lacks it', async () => {
     const { client } = service().reader;
     const answer = await client.post(MCP, callOf('run_task'));
     expect([answer.status, answer.at('error')]).to.deep.equal([403, 'forbidden']);
@@ -77,7 +79,7 @@ describe('the authorization of the Model Context Protocol', () => {
     ]);
   });
 
-  it('takes a token in the header alone', async () => {
+  it('accepts a token only in the header', async () => {
     const { token } = service().reader.client;
     const answer = await service()
       .reader.client.as(null)
@@ -85,7 +87,7 @@ describe('the authorization of the Model Context Protocol', () => {
     expect(answer.status).to.equal(401);
   });
 
-  it('has metadata of the whole service for everybody', async () => {
+  it('publishes metadata of the whole service to everybody', async () => {
     const open = service().admin.client.as(null);
     const { status, json } = await open.get(WELL_KNOWN);
     expect([status, json['resource']]).to.deep.equal([200, base()]);
@@ -101,7 +103,7 @@ describe('the authorization of the Model Context Protocol', () => {
       ...more,
     });
 
-  it('takes calls of its own pages alone', async () => {
+  it('accepts calls from pages of its own origin only', async () => {
     expect(await from(base())).to.equal(200);
     const port = new URL(base()).port;
     const strange = ['https://elsewhere.example', 'null', 'http://127.0.0.1:1', 'nonsense'];
@@ -111,7 +113,7 @@ describe('the authorization of the Model Context Protocol', () => {
     expect(noToken).to.equal(403);
   });
 
-  it('takes no call of a page whose name was led to this machine', async () => {
+  it('refuses a page whose host name was made to resolve to this machine (DNS rebinding)', async () => {
     const host = `rebound.example:${new URL(base()).port}`;
     expect(await from(`http://${host}`, { host })).to.equal(403);
   });
@@ -129,7 +131,7 @@ describe('the authorization of the Model Context Protocol at a public address', 
     expect(json['resource']).to.equal(`https://tasks.example/scheduler${MCP}`);
   });
 
-  it('takes calls of the pages that the settings name', async () => {
+  it('accepts calls from pages of the origins that the settings name', async () => {
     const { client } = service().admin;
     const statuses = ['https://tasks.example', 'https://app.example', 'https://other.example'].map(
       (origin) =>
@@ -144,7 +146,7 @@ describe('the authorization of the Model Context Protocol at a public address', 
   });
 });
 
-describe('a client of the Model Context Protocol that knows OAuth', () => {
+describe('a client of the Model Context Protocol that uses OAuth', () => {
   const service = useToolService();
   const server = () => new URL(`${service().admin.client.url}${MCP}`);
 
@@ -156,14 +158,17 @@ describe('a client of the Model Context Protocol that knows OAuth', () => {
     return { clientId, clientSecret: given.textAt('agent_secret') };
   };
 
-  it('finds the server of the tokens by itself, and calls with one of its tokens', async () => {
+  it('finds the token server by itself, and calls tools with a token from it', async () => {
     const resource = await discoverOAuthProtectedResourceMetadata(server());
     const [issuer = ''] = resource.authorization_servers ?? [];
     const metadata = await discoverAuthorizationServerMetadata(issuer);
     expect(metadata).to.deep.include({ issuer, token_endpoint: `${issuer}/oauth/token` });
     const { clientId, clientSecret } = await credentials(['runs:read']);
     const authProvider = new ClientCredentialsProvider({
-      ...{ clientId, clientSecret, expectedIssuer: issuer, scope: 'runs:read' },
+      clientId,
+      clientSecret,
+      expectedIssuer: issuer,
+      scope: 'runs:read',
     });
     const client = new Client({ name: 'test', version: '1.0.0' });
     await client.connect(new StreamableHTTPClientTransport(server(), { authProvider }));
@@ -173,24 +178,27 @@ describe('a client of the Model Context Protocol that knows OAuth', () => {
       'get_run',
       'get_run_artifact',
     ]);
-    const told = await client.callTool({ name: 'list_runs', arguments: {} });
-    expect(told.isError).to.equal(false);
+    const called = await client.callTool({ name: 'list_runs', arguments: {} });
+    expect(called.isError).to.equal(false);
     await client.close();
 
     const clientInformation = { client_id: clientId, client_secret: clientSecret };
     const tokens = authProvider.tokens();
     if (metadata === undefined) throw new Error('there is no metadata');
     const refreshed = await refreshAuthorization(issuer, {
-      ...{ metadata, clientInformation, refreshToken: tokens?.refresh_token ?? '' },
+      metadata,
+      clientInformation,
+      refreshToken: tokens?.refresh_token ?? '',
       resource: new URL(resource.resource),
     });
     expect(refreshed.access_token).not.to.equal(tokens?.access_token);
   });
 
-  it('hears that its secret is wrong', async () => {
+  it('receives an error if its secret is wrong', async () => {
     const { clientId } = await credentials([]);
     const authProvider = new ClientCredentialsProvider({
-      ...{ clientId, clientSecret: 'wrong and long enough' },
+      clientId,
+      clientSecret: 'wrong and long enough',
       expectedIssuer: service().admin.client.url,
     });
     const refused = await auth(authProvider, { serverUrl: server() }).catch(

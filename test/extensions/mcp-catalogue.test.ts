@@ -17,12 +17,14 @@ describe('the catalogue of tools', () => {
     admin: false,
   };
 
-  /** A catalogue with one registered tool, which is given up after 20 ms. */
+  /** A catalogue with one registered tool, whose calls time out after 20 ms. */
   function withTool(tool: Pick<ToolView, 'name' | 'call'>): Catalogue {
     const about = { description: 'A tool', schema: { type: 'object' } };
     const view: ToolView = { ...about, check: nothing, ...tool };
     const parts = {
-      core: { request: () => Promise.reject(new Error('asks nothing of the service')) },
+      core: {
+        request: () => Promise.reject(new Error('no tool here sends a request to the service')),
+      },
       log: {
         debug: nothing,
         info: nothing,
@@ -39,11 +41,11 @@ describe('the catalogue of tools', () => {
     return new Catalogue(parts, 20);
   }
 
-  // No tool here asks anything of the service, for which it would be.
+  // Only requests to the service need it, and no tool here sends one.
   const request = {} as Request;
   const waiting = { caller, request, signal: new AbortController().signal };
 
-  it('waits no longer than the limit for a tool that never ends', async () => {
+  it('times out a call of a tool that never ends', async () => {
     const endless = withTool({ name: 'endless', call: () => new Promise(nothing) });
     const { success, result } = await endless.invoke('endless', {}, waiting);
     expect(success).to.equal(false);
@@ -51,22 +53,25 @@ describe('the catalogue of tools', () => {
     expect(warned).to.deep.equal(['a tool failed']);
   });
 
-  it('cuts what a tool says that has failed behind a whole character', async () => {
+  it('cuts the message of a failed tool after a complete character', async () => {
     const said = `x${'😀'.repeat(3000)}`;
     const failing = withTool({ name: 'failing', call: () => Promise.reject(new Error(said)) });
     const { result } = await failing.invoke('failing', {}, waiting);
     expect(result['message']).to.equal(said.slice(0, 3999));
   });
 
-  it('waits no longer for a tool whose caller is gone', async () => {
+  it('stops waiting for a tool whose caller has disconnected', async () => {
     const endless = withTool({ name: 'endless', call: () => new Promise(nothing) });
-    const gone = { ...waiting, signal: AbortSignal.abort(new Error('the caller is gone')) };
+    const gone = {
+      ...waiting,
+      signal: AbortSignal.abort(new Error('the caller has disconnected')),
+    };
     const thrown = await endless.invoke('endless', {}, gone).catch((error: unknown) => error);
-    expect(thrown).to.be.an('error').with.property('message', 'the caller is gone');
+    expect(thrown).to.be.an('error').with.property('message', 'the caller has disconnected');
     expect(warned).to.deep.equal([]);
   });
 
-  it('lets no tool take the place of one of its own', async () => {
+  it('does not let a registered tool replace one of its own', async () => {
     const taken = withTool({ name: 'run_task', call: () => Promise.resolve('taken') });
     const names = taken.list(caller).map(({ name }) => name);
     expect(names.filter((name) => name.startsWith('run_task'))).to.deep.equal([

@@ -22,7 +22,7 @@ describe('the endpoint of the Model Context Protocol', () => {
     await Promise.all(clients.splice(0).map((client) => client.close()));
   });
 
-  it("serves the SDK's own client: tools listed, called, and refused", async () => {
+  it("lets the SDK's own client list and call tools, and refuses invalid calls", async () => {
     const client = await connect(service().admin.client.token);
     expect(client.getServerVersion()).to.include({ name: 'mcp_http', version });
     expect(client.getServerCapabilities()).to.deep.equal({ tools: { listChanged: false } });
@@ -55,13 +55,15 @@ describe('the endpoint of the Model Context Protocol', () => {
     expect(unknown).to.be.an('error').with.property('code', -32_602);
   });
 
-  it('bounds a page of a list to 4 MiB, in which it stands twice, and goes on behind it', async () => {
+  it('limits a response, which contains a list twice, to 4 MiB, and continues with the next page', async () => {
     const { client } = service().admin;
     const payload = { pipeline: [{ uses: 'echo', with: { text: 'x'.repeat(60_000) } }] };
     const made: string[] = [];
     for (let number = 0; number < 40; number += 1) {
       const answer = await client.post('/tasks', {
-        ...{ ...morning, description: 'Large', created_by: service().admin.id },
+        ...morning,
+        description: 'Large',
+        created_by: service().admin.id,
         payload,
       });
       made.push(answer.textAt('id'));
@@ -92,7 +94,7 @@ describe('the endpoint of the Model Context Protocol', () => {
     expect(new Set(listed)).to.have.lengthOf(listed.length);
   });
 
-  it('lists and allows what the scopes of the caller allow', async () => {
+  it("lists and allows only the tools within the caller's scopes", async () => {
     const client = await connect(service().reader.client.token);
     const { tools } = await client.listTools();
     expect(namesOf(tools)).to.deep.equal(['list_runs', 'get_run', 'get_run_artifact']);
@@ -102,7 +104,7 @@ describe('the endpoint of the Model Context Protocol', () => {
     expect(refused).to.be.an('error').with.property('code', 403);
   });
 
-  it('needs a token, and JSON', async () => {
+  it('requires a token, JSON and the method POST', async () => {
     const refused = await connect(null).catch((error: unknown) => error);
     expect(refused).to.be.an('error');
     const admin = service().admin.client;
@@ -115,8 +117,8 @@ describe('the endpoint of the Model Context Protocol', () => {
     expect([ended.status, ended.header('allow')]).to.deep.equal([405, 'POST']);
   });
 
-  // Each answer is held to what /openapi.json says of it by the client itself.
-  it('answers each message as it is declared', async () => {
+  // The client checks each response against its declaration in /openapi.json.
+  it('responds to each message as declared', async () => {
     const { client } = service().admin;
     const accept = 'application/json, text/event-stream';
     const post = (body: object, headers: Record<string, string> = { accept }) =>

@@ -5,7 +5,7 @@ import { EventStream } from '../support/event-stream.ts';
 import { eventually, found } from '../support/signals.ts';
 import { morning, namesOf, registered, serviceTools, useToolService } from './tool-protocol.ts';
 
-/** What stands at a path of names: one value, or none. */
+/** A list of the value at a path of property names; empty if there is none. */
 function at(value: unknown, ...names: readonly string[]): readonly unknown[] {
   const found = names.reduce<unknown>(
     (part, name) => (part as Readonly<Record<string, unknown>> | undefined)?.[name],
@@ -27,7 +27,7 @@ describe('the tool protocol over plain HTTP', () => {
   const invoke = (tool: string, parameters: object, client = admin): Promise<ReceivedResponse> =>
     client.post('/ext/mcp_http/invoke', { tool, parameters });
 
-  it('says what it is to everybody, and nothing else without a token', async () => {
+  it('describes itself to everybody, but requires a token for everything else', async () => {
     const open = admin.as(null);
     const meta = await open.get('/ext/mcp_http/meta');
     expect(meta.json).to.deep.equal({
@@ -43,13 +43,13 @@ describe('the tool protocol over plain HTTP', () => {
     expect(refused.map(({ status }) => status)).to.deep.equal(posts.map(() => 401));
   });
 
-  it('shakes hands with a client that says who it is', async () => {
+  it('accepts a handshake from a client that names itself', async () => {
     const client = { name: 'test', version: '2.0' };
     const answer = await admin.post('/ext/mcp_http/handshake', { client });
     expect(answer.status).to.equal(200);
     expect(answer.at('server')).to.deep.equal({ name: 'mcp_http', version });
     expect(answer.textAt('session_id')).to.match(/^[0-9a-f-]{36}$/);
-    // Characters, as the description counts them.
+    // The limit counts characters, as the description does.
     const long = { name: '😀'.repeat(200), version: 'é'.repeat(200) };
     const taken = await admin.post('/ext/mcp_http/handshake', { client: long });
     expect(taken.status, taken.text).to.equal(200);
@@ -68,7 +68,7 @@ describe('the tool protocol over plain HTTP', () => {
     }
   });
 
-  it('lists the tools that the scopes of the caller allow', async () => {
+  it("lists the tools within the caller's scopes", async () => {
     const all = await admin.get('/ext/mcp_http/tools');
     expect(namesOf(all.at('tools'))).to.include.members([...serviceTools, ...registered]);
     for (const tool of all.at('tools') as readonly Record<string, unknown>[]) {
@@ -82,7 +82,7 @@ describe('the tool protocol over plain HTTP', () => {
     expect(none.json).to.deep.equal({ tools: [] });
   });
 
-  it('has the schema of one tool, and of all', async () => {
+  it('returns the schema of one tool, or of all', async () => {
     const one = await admin.get('/ext/mcp_http/tools/pause_task/schema');
     expect(one.at('properties.task_id')).to.deep.equal({
       type: 'string',
@@ -98,7 +98,7 @@ describe('the tool protocol over plain HTTP', () => {
     expect(hidden.status).to.equal(403);
   });
 
-  it('asks for the fields that the service takes in a new task', async () => {
+  it('has exactly the fields of a new task in the schema of create_task', async () => {
     const schema = await admin.get('/ext/mcp_http/tools/create_task/schema');
     const { idempotency_key, ...own } = schema.at('properties') as Record<string, unknown>;
     expect(idempotency_key).to.be.an('object');
@@ -149,13 +149,13 @@ describe('the tool protocol over plain HTTP', () => {
     expect(explained.at('result'), explained.text).to.include({ task_id, fired: false });
   });
 
-  it('takes a command with the same key once', async () => {
+  it('runs a command once for the same key', async () => {
     const command = { ...morning, idempotency_key: 'once-and-no-more' };
     const [one, two] = [await invoke('create_task', command), await invoke('create_task', command)];
     expect(two.textAt('result.task_id')).to.equal(one.textAt('result.task_id'));
   });
 
-  it('carries a command out once for the key of its request, whichever tool it calls', async () => {
+  it('runs a command once for the Idempotency-Key of its request, whichever tool it calls', async () => {
     const task_id = (await invoke('create_task', morning)).textAt('result.task_id');
     const keyed = (key: string, tool: string, parameters: object) =>
       admin.post(
@@ -191,20 +191,20 @@ describe('the tool protocol over plain HTTP', () => {
     expect(read.status, read.text).to.equal(200);
   });
 
-  it('calls every registered tool, and says when it has failed', async () => {
+  it('calls registered tools, and reports their failures', async () => {
     const echoed = await invoke('echo', { text: 'hello' });
     expect(echoed.json).to.deep.equal({ success: true, result: { text: 'hello' } });
     const listed = await invoke('transform', { expression: '[`1`, `2`]', input: null });
     expect(listed.at('result.value'), listed.text).to.deep.equal([1, 2]);
-    const failed = await invoke('fail', { message: 'as it was told' });
+    const failed = await invoke('fail', { message: 'on request' });
     expect([failed.status, failed.at('success')]).to.deep.equal([200, false]);
     expect(failed.at('result')).to.deep.equal({
       error: 'tool_failed',
-      message: 'as it was told',
+      message: 'on request',
     });
   });
 
-  it('cuts what a tool gives as a pipeline does, so that a key keeps it', async () => {
+  it('cuts a large result as a pipeline does, and repeats the cut result for the same key', async () => {
     const headers = { 'idempotency-key': 'large' };
     const body = {
       tool: 'transform',
@@ -220,7 +220,7 @@ describe('the tool protocol over plain HTTP', () => {
     expect(failed.textAt('result.message')).to.have.length(4000);
   });
 
-  it('has the tools of other extensions', async () => {
+  it('offers the tools of other extensions', async () => {
     const { json } = await admin.get('/ext/mcp_http/tools');
     const tools = json['tools'] as readonly Readonly<Record<string, unknown>>[];
     const greet = tools.find(({ name }) => name === 'hello_greet');
@@ -237,7 +237,7 @@ describe('the tool protocol over plain HTTP', () => {
     expect([refused.status, refused.at('error')]).to.deep.equal([400, 'bad_request']);
   });
 
-  it('refuses tools that are not there or not allowed, and parameters at fault', async () => {
+  it('refuses unknown tools, forbidden tools, and invalid parameters', async () => {
     const mistyped = { tool: 'echo', params: { text: 'hello' } };
     const taken = await admin.post('/ext/mcp_http/invoke', mistyped);
     expect([taken.status, taken.at('details.field')]).to.deep.equal([400, 'params']);
@@ -276,7 +276,7 @@ describe('the tool protocol over plain HTTP', () => {
     expect([nothing.status, nothing.at('details.field')]).to.deep.equal([400, 'tool']);
   });
 
-  it('lists all that is wrong with a body', async () => {
+  it('lists all errors of a body', async () => {
     const fieldsOf = async (path: string, body: object): Promise<unknown> => {
       const refused = await admin.post(`/ext/mcp_http/${path}`, body);
       const issues = refused.at('details.issues') as readonly { readonly field: string }[];
@@ -291,7 +291,7 @@ describe('the tool protocol over plain HTTP', () => {
     ]);
   });
 
-  it("hands the service's own refusals on", async () => {
+  it('passes on refusals of the service', async () => {
     const task_id = '01a1fc11-0505-734a-8920-9c4c55a40f65';
     const refused = await invoke('get_task', { task_id });
     expect(refused.status).to.equal(404);
@@ -300,7 +300,7 @@ describe('the tool protocol over plain HTTP', () => {
     const made = conflict.textAt('result.task_id');
     await admin.post(`/tasks/${made}/cancel`);
     expect((await invoke('pause_task', { task_id: made })).status).to.equal(409);
-    // An id is a part of one path, whatever stands in it.
+    // An id is one segment of a path, whatever it contains.
     expect((await invoke('get_task', { task_id: '../health' })).status).to.equal(400);
   });
 
@@ -324,7 +324,7 @@ describe('the tool protocol over plain HTTP', () => {
     }
   });
 
-  it('announces other tools when the scopes change, and ends with the token', async () => {
+  it('announces the tools again when the scopes change, and ends when the agent is removed', async () => {
     const { id, client } = await service().signUp('passing', ['runs:read']);
     const stream = await EventStream.open(`${admin.url}/ext/mcp_http/sse`, client.token);
     try {
@@ -341,8 +341,8 @@ describe('the tool protocol over plain HTTP', () => {
     }
   });
 
-  it('carries a call out again by its key whose client left in the midst of it', async () => {
-    const call = { tool: 'sleep', parameters: { seconds: 1 } };
+  it('repeats a call by its key if the client disconnected during the first one', async () => {
+    const call = { tool: 'sleep', parameters: { seconds: 3 } };
     const keyed = { headers: { 'idempotency-key': 'left' } };
     const active = async (): Promise<string> =>
       (await admin.get('/ext/observability/metrics')).text
@@ -366,10 +366,10 @@ describe('the tool protocol over plain HTTP', () => {
     await eventually(async () => void expect(await active()).to.match(/ 0$/));
     const again = await found(async () => {
       const answer = await admin.post('/ext/mcp_http/invoke', call, keyed);
-      // While the first one ends.
+      // The first call may still be ending.
       return answer.status === 409 ? null : answer;
     });
-    expect(again.json, again.text).to.deep.equal({ success: true, result: { slept_seconds: 1 } });
+    expect(again.json, again.text).to.deep.equal({ success: true, result: { slept_seconds: 3 } });
     expect(await admin.get('/ext/observability/metrics'))
       .to.have.property('text')
       .that.does.not.match(/^extension_errors_total\{extension="mcp_http"/m);

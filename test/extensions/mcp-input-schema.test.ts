@@ -4,15 +4,15 @@ import { inputSchemaOf } from '../../extensions/mcp_http/input-schema.ts';
 
 describe('the parameters of a tool, in the Model Context Protocol', () => {
   const schemas: readonly (readonly [what: string, schema: object, written: object])[] = [
-    ['of no property', {}, { type: 'object', properties: {} }],
+    ['without properties', {}, { type: 'object', properties: {} }],
     [
-      'whose properties may be anything, or must not be there',
+      'whose properties may have any value, or must be absent',
       { type: 'object', properties: { a: true, b: false, c: { type: 'string' } } },
       { type: 'object', properties: { a: {}, b: { not: {} }, c: { type: 'string' } } },
     ],
     ['that may be null', { type: ['object', 'null'] }, { type: 'object', properties: {} }],
     [
-      'whose properties are no list',
+      'whose properties are not an object',
       { properties: [], required: true },
       { type: 'object', properties: {} },
     ],
@@ -22,7 +22,7 @@ describe('the parameters of a tool, in the Model Context Protocol', () => {
       { type: 'object', properties: {}, required: ['a'], additionalProperties: false, allOf: [{}] },
     ],
     [
-      'with arrays whose items may be anything, wherever they stand',
+      'with arrays of any items, at any depth',
       {
         properties: {
           a: { type: 'array' },
@@ -53,13 +53,13 @@ describe('the parameters of a tool, in the Model Context Protocol', () => {
       },
     ],
     [
-      'whose properties are named as what every object has',
+      'whose properties have the names of those of every object',
       JSON.parse('{"properties":{"__proto__":true,"constructor":true}}') as object,
       JSON.parse('{"type":"object","properties":{"__proto__":{},"constructor":{}}}') as object,
     ],
   ];
   for (const [what, schema, written] of schemas) {
-    it(`are understood by clients ${what}`, () => {
+    it(`with a schema ${what} are understood by clients`, () => {
       const inputSchema = inputSchemaOf(schema);
       expect(inputSchema).to.deep.equal(written);
       expect(ToolSchema.safeParse({ name: 'a.b', inputSchema }).success).to.equal(true);

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { EXPOSED_NAME, exposedNames } from '../../extensions/mcp_http/tool-names.ts';
 
-describe('the names of tools that clients see', () => {
+describe('the naming of tools for clients', () => {
   const named = (own: readonly string[], registered: readonly string[]) =>
     Object.fromEntries(exposedNames(own, registered));
 
-  it('keeps a name that clients take, and writes _ for what they refuse in any other', () => {
+  it('keeps a name that clients accept, and replaces each character that they refuse by _', () => {
     expect(named([], ['echo', 'http.request', 'mail/send it'])).to.deep.equal({
       echo: 'echo',
       http_request: 'http.request',
@@ -14,7 +14,7 @@ describe('the names of tools that clients see', () => {
     });
   });
 
-  it('numbers a name that is taken', () => {
+  it('adds a number to a name that is already used', () => {
     expect(named(['get_task'], ['a.b', 'a_b', 'a:b', 'get.task', 'get_task'])).to.deep.equal({
       a_b: 'a_b',
       a_b_2: 'a.b',
@@ -24,14 +24,14 @@ describe('the names of tools that clients see', () => {
     });
   });
 
-  it('cuts a long name, and its number still fits', () => {
+  it('cuts a long name to leave room for its number', () => {
     const long = `x.${'y'.repeat(100)}`;
     const names = Object.keys(named([], [long, `${long}z`]));
     expect(names.map((name) => name.length)).to.deep.equal([64, 64]);
     expect(names[1]).to.match(/^x_y+_2$/);
   });
 
-  it('names every tool once, whatever the tools are called', () => {
+  it('gives every tool a unique name, whatever its own name is', () => {
     const names = fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', '.', '_', '2', 'é') }));
     fc.assert(
       fc.property(names, names, (own, registered) => {

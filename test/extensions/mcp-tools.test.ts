@@ -6,7 +6,7 @@ import { morning, useToolService } from './tool-protocol.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Every schema within one, itself included. */
+/** A schema and every schema within it. */
 function schemasIn(value: unknown): readonly Schema[] {
   if (Array.isArray(value)) return value.flatMap(schemasIn);
   if (typeof value !== 'object' || value === null) return [];
@@ -31,7 +31,7 @@ describe('the tools for language models', () => {
     return json['tools'] as readonly { readonly name: string; readonly parameters: Schema }[];
   };
 
-  it('have names, and arrays with items, that every client takes', async () => {
+  it('have names, and arrays with items, as every client requires', async () => {
     for (const { name, parameters } of await listed()) {
       expect(name).to.match(EXPOSED_NAME);
       const arrays = schemasIn(parameters).filter(({ type }) => [type].flat().includes('array'));
@@ -184,7 +184,7 @@ describe('the tools for language models', () => {
     expect(refused.text).to.contain('params.text: must be string');
   });
 
-  it('publish an event as the caller, once for a key', async () => {
+  it('publish an event as the caller, once for the same key', async () => {
     const event = { topic: 'orders.created', idempotency_key: 'order 1' };
     const one = await result('publish_event', event);
     expect(one).to.include({ topic: 'orders.created' }).and.have.property('event_id');

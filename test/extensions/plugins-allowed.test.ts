@@ -59,7 +59,7 @@ describe('an npm plugin', () => {
     expect(reached.pluginsThatRan).to.deep.equal([]);
   });
 
-  it('takes no id from one that is allowed', async () => {
+  it('cannot take the id of an allowed plugin', async () => {
     install('a-first', 'mailer');
     install('svc-mailer', 'mailer');
     const of = await started(['svc-mailer']);

@@ -5,7 +5,7 @@ import { manifestOf, reached, useHosting } from './hosting.ts';
 describe('the background work of an extension', () => {
   const hosting = useHosting();
 
-  /** What a test calls in an extension. */
+  /** Calls a function that the extension has stored in `reached`. */
   const call = (name: string): Promise<void> => (reached[name] as () => Promise<void>)();
 
   async function start(module: string, capabilities: readonly string[]): Promise<void> {
@@ -75,10 +75,10 @@ describe('a subscription that could not start', () => {
     await hosting().start();
     const { store } = hosting();
     const head = store.head.bind(store);
-    store.head = () => Promise.reject(new Error('the log is away'));
+    store.head = () => Promise.reject(new Error('the log is unavailable'));
     const subscribe = reached['subscribe'] as () => Promise<void>;
     const thrown = await subscribe().catch((error: unknown) => error);
-    expect(thrown).to.be.an('error').with.property('message', 'the log is away');
+    expect(thrown).to.be.an('error').with.property('message', 'the log is unavailable');
     store.head = head;
     await subscribe();
     await hosting().publish('orders', { n: 1 });

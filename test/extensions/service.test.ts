@@ -31,7 +31,7 @@ describe('a service with extensions', () => {
       }
     }
 
-    it("stands in the log with the caller's address and the request's id", async () => {
+    it("records the caller's address and the request's id in the log", async () => {
       const { client, id } = service().admin;
       const headers = { ...from('203.0.113.7'), 'x-request-id': 'asked-for-a-task' };
       const answers = [
@@ -159,7 +159,7 @@ describe('a service with extensions', () => {
       expect([other.status, other.header('allow')]).to.deep.equal([404, 'POST, OPTIONS']);
     });
 
-    it('shows up in the audit when it is rejected', async () => {
+    it('records a rejected call in the audit', async () => {
       const { client } = await service().signUp('refused', ['tasks:read']);
       const headers = from('203.0.113.8');
       const refused = await client.post('/ext/webui/api/tasks', morning, { headers });
@@ -173,7 +173,7 @@ describe('a service with extensions', () => {
       });
     });
 
-    it('shows up in the audit of their actions with its address, id and reason', async () => {
+    it("records the address, id and reason of a call in the audit of the caller's actions", async () => {
       const { id, client } = service().admin;
       const said = { 'x-reason': 'because', 'x-request-id': 'for-the-audit' };
       const headers = { ...from('203.0.113.9'), ...said };
@@ -205,7 +205,7 @@ describe('a service with extensions', () => {
       });
     });
 
-    it('shows up in the audit of a direct tool call with its outcome', async () => {
+    it('records a direct tool call with its outcome in the audit', async () => {
       const { client, id } = service().admin;
       const said = { 'x-request-id': 'direct-calls' };
       const headers = { ...from('203.0.113.10'), ...said };
@@ -233,11 +233,12 @@ describe('a service with extensions', () => {
       expect(events.text).to.contain('"tool":"echo"').and.not.contain(secret);
     });
 
-    it('shows up in the audit of a rejected tool call, by either protocol', async () => {
+    it('records a rejected tool call in the audit, by either protocol', async () => {
       const { client, id } = await service().signUp('without-tools', ['runs:read']);
       const headers = {
         ...from('203.0.113.11'),
-        ...{ 'x-request-id': 'not-allowed', accept: 'application/json, text/event-stream' },
+        'x-request-id': 'not-allowed',
+        accept: 'application/json, text/event-stream',
       };
       const invoked = { tool: 'http_request', parameters: {} };
       const refused = await client.post('/ext/mcp_http/invoke', invoked, { headers });
@@ -261,7 +262,7 @@ describe('a service with extensions', () => {
       });
     });
 
-    it('counts once against the limits', async () => {
+    it('counts a call once against the limits', async () => {
       const { client } = service().admin;
       const task = await client.post('/ext/webui/api/tasks', { ...morning, title: 'Counted' });
       const titles = `/ext/webui/api/titles?ids=${task.textAt('id')}`;
@@ -328,7 +329,7 @@ describe('a service with extensions', () => {
         expect((await get('/ext/webui/', headers)).status).to.equal(401);
       }
       const statuses: number[] = [];
-      // A minute that ends in between allows ten more.
+      // If a minute ends in between, ten more are allowed.
       while (!statuses.includes(429) && statuses.length < 21) {
         statuses.push((await get('/ext/webui/', basic(id, `guess ${statuses.length}`))).status);
       }
@@ -371,7 +372,9 @@ describe('a service with extensions', () => {
     );
     const builtIn = found.filter(({ info }) => info.source === 'builtin');
     const versions = new Set(builtIn.map(({ info }) => info.version));
-    expect([...versions], 'of what is built in').to.deep.equal([health.at('version')]);
+    expect([...versions], 'versions of the built-in extensions').to.deep.equal([
+      health.at('version'),
+    ]);
     expect(status.at('extensions.webui.metrics')).to.have.all.keys(
       'requests_total',
       'errors_total',

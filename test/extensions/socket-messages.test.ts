@@ -5,7 +5,7 @@ import { settle } from '../support/virtual-clock.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
 /** Messages of one connection that are handled at a time, by the contract. */
-const MOST = 32;
+const MAX_CONCURRENT = 32;
 
 describe('the messages of a WebSocket', () => {
   const hosting = useHosting();
@@ -22,7 +22,7 @@ describe('the messages of a WebSocket', () => {
       socket.onMessage(async ({ n }) => {
         reached.begun.push(n);
         reached.most = Math.max(reached.most, (underWay += 1));
-        if (!reached.open) await new Promise((goOn) => reached.waiting.push(goOn));
+        if (!reached.open) await new Promise((proceed) => reached.waiting.push(proceed));
         underWay -= 1;
       });
     });
@@ -31,7 +31,7 @@ describe('the messages of a WebSocket', () => {
   const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
   const finishAll = (): void => {
     reached['open'] = true;
-    for (const goOn of reached['waiting'] as (() => void)[]) goOn();
+    for (const proceed of reached['waiting'] as (() => void)[]) proceed();
   };
   const send = (count: number, more = ''): void => {
     for (const n of upTo(count)) client.send(JSON.stringify({ n, more }));
@@ -46,21 +46,21 @@ describe('the messages of a WebSocket', () => {
   });
   afterEach(() => client.terminate());
 
-  it('are handled in order, with a limit at a time, and none is lost', async () => {
+  it('are handled in order, a limited number at a time, and none is lost', async () => {
     send(3_000);
-    await eventually(() => begun().length >= MOST);
+    await eventually(() => begun().length >= MAX_CONCURRENT);
     await settle();
-    expect(begun()).to.deep.equal(upTo(MOST));
+    expect(begun()).to.deep.equal(upTo(MAX_CONCURRENT));
     (reached['waiting'] as (() => void)[])[5]?.();
-    await eventually(() => begun().length > MOST);
+    await eventually(() => begun().length > MAX_CONCURRENT);
     finishAll();
     await eventually(() => void expect(begun()).to.deep.equal(upTo(3_000)));
-    expect(reached['most']).to.equal(MOST);
+    expect(reached['most']).to.equal(MAX_CONCURRENT);
   });
 
   it('are read no faster than they are handled', async () => {
     send(120, 'x'.repeat(500_000));
-    await eventually(() => begun().length >= MOST);
+    await eventually(() => begun().length >= MAX_CONCURRENT);
     await settle(100);
     expect(client.bufferedAmount).to.be.greaterThan(0);
     finishAll();
@@ -71,20 +71,20 @@ describe('the messages of a WebSocket', () => {
   it('are all handled if the client closes right after sending them', async () => {
     send(100);
     client.close(1000);
-    await eventually(() => begun().length >= MOST);
+    await eventually(() => begun().length >= MAX_CONCURRENT);
     finishAll();
     await eventually(() => void expect(begun()).to.deep.equal(upTo(100)));
     expect(await closed).to.equal(1000);
   });
 
-  it('are dropped once the extension has closed, and the end is noticed', async () => {
+  it('are dropped once the extension has closed the connection, which the client notices', async () => {
     send(3_000);
-    await eventually(() => begun().length >= MOST);
+    await eventually(() => begun().length >= MAX_CONCURRENT);
     (reached['close'] as (code: number) => void)(4_000);
     expect(await closed).to.equal(4_000);
     finishAll();
     await settle();
-    expect(begun()).to.deep.equal(upTo(MOST));
+    expect(begun()).to.deep.equal(upTo(MAX_CONCURRENT));
   });
 });
 

@@ -39,14 +39,19 @@ describe('the events that a subscription of an extension receives', () => {
     await publishEvent(store, event, [], context);
   };
 
-  /** As in a process that holds the lease. */
+  /** Subscribes like a process that holds the lease. */
   const subscribe = async () => {
     const given = new Signal<unknown>('orders');
     const subscription = new Subscription({
-      ...{ label: 'a subscriber', name: NAME, store, coordination, clock, telemetry: silent },
+      label: 'a subscriber',
+      name: NAME,
+      store,
+      coordination,
+      clock,
+      telemetry: silent,
       pattern: compileTopicPattern('orders.#'),
       handle: async ({ data }) => given.send(data['n']),
-      onError: () => {},
+      handling: { failed() {}, worked() {} },
     });
     await subscription.fixStart();
     const stop = new AbortController();

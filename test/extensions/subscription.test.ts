@@ -8,9 +8,13 @@ import { settle, VirtualClock } from '../support/virtual-clock.ts';
 
 const HEAD = '09';
 
-/** Not of a subscribed topic, so nothing is handled. */
+/** Its topic is not subscribed, so nothing is handled. */
 const event = {
-  ...{ type: 'TopicTrimmed', stream: 'topic-a', revision: 4, id: 'event-1', position: '05' },
+  type: 'TopicTrimmed',
+  stream: 'topic-a',
+  revision: 4,
+  id: 'event-1',
+  position: '05',
   createdAt: '2026-01-01T00:00:00.000Z',
 } as RecordedEvent;
 
@@ -42,10 +46,14 @@ describe('the position of a subscription of an extension', () => {
       },
     } as unknown as EventStore;
     const subscription = new Subscription({
-      ...{ label: 'a subscriber', name: 'extension x a.*', store, coordination, telemetry: silent },
+      label: 'a subscriber',
+      name: 'extension x a.*',
+      store,
+      coordination,
+      telemetry: silent,
       pattern: compileTopicPattern('a.*'),
       handle: async () => {},
-      onError: () => {},
+      handling: { failed() {}, worked() {} },
       clock: new VirtualClock(),
     });
     await subscription.fixStart();

@@ -4,14 +4,14 @@ import { eventually, found } from '../support/signals.ts';
 import { manifestOf, reached, useHosting } from './hosting.ts';
 
 /** A short limit, in seconds. */
-const SOON = 0.1;
+const SHORT_LIMIT_SECONDS = 0.1;
 
 describe('a slow extension', () => {
   const hosting = useHosting();
 
   async function start(module: string, capabilities: readonly string[] = ['ROUTES']) {
     await hosting().write('slow', manifestOf('slow', { capabilities }), module);
-    const { client, url, host } = await hosting().start({ extensionSeconds: SOON });
+    const { client, url, host } = await hosting().start({ extensionSeconds: SHORT_LIMIT_SECONDS });
     const info = async (): Promise<Readonly<Record<string, unknown>>> =>
       (await client.get('/ext/status')).at('extensions.slow.info') as Record<string, unknown>;
     return { client, url, host, info };
@@ -38,7 +38,7 @@ describe('a slow extension', () => {
       expect(body).to.deep.equal({
         error: 'gateway_timeout',
         message: 'extension slow did not respond within 0.1 s',
-        details: { extension_id: 'slow', limit_seconds: SOON },
+        details: { extension_id: 'slow', limit_seconds: SHORT_LIMIT_SECONDS },
       });
     }
     const signal = reached['signal'] as AbortSignal;
@@ -104,7 +104,7 @@ describe('a slow extension', () => {
       routes.get('/stream', async (request, response) => {
         response.set('Content-Type', 'text/event-stream').flushHeaders();
         const signal = signalOf(request);
-        reached.goOn = () => response.write('data: 1\\n\\n');
+        reached.proceed = () => response.write('data: 1\\n\\n');
         await new Promise((gone) => signal.addEventListener('abort', gone));
         reached.reason = signal.reason.message;
       });
@@ -125,9 +125,10 @@ describe('a slow extension', () => {
       'reader',
     ]);
     await new Promise((open) => socket.once('open', open));
-    // Requested after both, it has also ended after both.
+    // It was requested after the stream and the WebSocket, so their time limit would be over as
+    // well.
     expect((await client.get('/ext/slow/never')).status).to.equal(504);
-    (reached['goOn'] as () => void)();
+    (reached['proceed'] as () => void)();
     const { value } = (await stream.body?.getReader().read()) ?? {};
     expect(Buffer.from(value as Uint8Array).toString()).to.equal('data: 1\n\n');
     const answer = new Promise((resolve) =>
@@ -172,7 +173,7 @@ describe('a slow extension', () => {
     const module = `export async function setup({ events }) {
       reached.seen = [];
       await events.subscribe('orders.*', async ({ data }) => {
-        if (data.n === 1) await new Promise((done) => (reached.goOn = done));
+        if (data.n === 1) await new Promise((done) => (reached.proceed = done));
         reached.seen.push(data.n);
       });
     }`;
@@ -193,7 +194,7 @@ describe('a slow extension', () => {
     expect(await hosting().metricsText()).to.include(
       'extension_errors_total{extension="slow",endpoint="none",error_type="TimeoutError"} 1',
     );
-    (reached['goOn'] as () => void)();
+    (reached['proceed'] as () => void)();
     await eventually(() => void expect(reached['seen']).to.deep.equal([1, 2]));
     expect(await info()).not.to.have.property('unsettled');
   });
@@ -202,19 +203,19 @@ describe('a slow extension', () => {
     const module = `export async function setup({ events }) {
       await events.subscribe('orders.*', (event, signal) => {
         reached.signal = signal;
-        return new Promise((done) => (reached.goOn = done));
+        return new Promise((done) => (reached.proceed = done));
       });
       reached.unsubscribe = () => events.unsubscribe('orders.*');
     }`;
     const { info } = await start(module, ['EVENTS_SUB']);
     await hosting().publish('orders.new', {});
-    await eventually(() => void expect(reached).to.have.property('goOn'));
+    await eventually(() => void expect(reached).to.have.property('proceed'));
     await (reached['unsubscribe'] as () => Promise<void>)();
     expect((reached['signal'] as AbortSignal).aborted).to.equal(true);
     const { last_fault, unsettled } = await info();
     expect(last_fault).to.equal('subscriber of orders.*: TimeoutError: stopped but still running');
     expect(String(unsettled)).to.include('stopped but still running');
-    (reached['goOn'] as () => void)();
+    (reached['proceed'] as () => void)();
     await eventually(async () => void expect(await info()).not.to.have.property('unsettled'));
   });
 
@@ -224,18 +225,18 @@ describe('a slow extension', () => {
       await events.subscribe('orders.*', () => { reached.handled = true; return never(); });
       await background.startTask('stubborn', () => { reached.running = true; return never(); });
     }
-    export function shutdown() { reached.told = true; return new Promise(() => {}); }`;
+    export function shutdown() { reached.shutDown = true; return new Promise(() => {}); }`;
     await start(module, ['ROUTES', 'EVENTS_SUB', 'BACKGROUND_TASKS']);
     await eventually(() => void expect(reached['running']).to.equal(true));
     await hosting().publish('orders.new', {});
     await eventually(() => void expect(reached['handled']).to.equal(true));
     const begun = performance.now();
     await hosting().stop();
-    expect(reached['told']).to.equal(true);
+    expect(reached['shutDown']).to.equal(true);
     expect(performance.now() - begun).to.be.lessThan(12_000);
     // The lease was released, so the next process need not wait for it to expire.
     reached['running'] = false;
-    await hosting().start({ extensionSeconds: SOON });
+    await hosting().start({ extensionSeconds: SHORT_LIMIT_SECONDS });
     await eventually(() => void expect(reached['running']).to.equal(true), { limitMs: 5_000 });
   });
 

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { SystemClock } from '../../app/clock.ts';
 import { readConfiguration } from '../../app/configuration/configuration.ts';
-import { startService, type RunningService } from '../../app/service.ts';
+import type { RunningService } from '../../app/running-service.ts';
+import { startService } from '../../app/service.ts';
 import { createTelemetry } from '../../observability/create-telemetry.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { projectRoot } from '../support/project-root.ts';
@@ -34,7 +35,7 @@ export const serviceTools = [
   'run_events',
 ];
 
-/** Some of those that are registered for pipelines, by the names that clients see. */
+/** Some tools that are registered for pipelines, by the names that clients see. */
 export const registered = ['echo', 'sleep', 'http_request', 'events_publish', 'hello_greet'];
 
 /** A task that can be created. */
@@ -51,7 +52,7 @@ export const morning = {
 export const namesOf = (tools: unknown): readonly string[] =>
   (tools as readonly { readonly name: string }[]).map(({ name }) => name);
 
-/** An agent that can call. */
+/** An agent with a signed-in client. */
 export interface Signed {
   readonly id: string;
   readonly client: ApiClient;
@@ -60,7 +61,7 @@ export interface Signed {
 /** A whole service in this process, with the built-in extensions and the one of `examples/hello`. */
 export interface ToolService {
   readonly admin: Signed;
-  /** Has the scope runs:read alone. */
+  /** Has only the scope runs:read. */
   readonly reader: Signed;
   /** Registers an agent with scopes. */
   signUp(name: string, scopes: readonly string[]): Promise<Signed>;
@@ -68,7 +69,7 @@ export interface ToolService {
 
 /**
  * Called inside a `describe`: its tests share one service.
- * @param settings beside those that it has anyway
+ * @param settings in addition to its own
  */
 export function useToolService(settings: Readonly<Record<string, string>> = {}): () => ToolService {
   let started: (ToolService & { readonly close: () => Promise<void> }) | undefined;
@@ -80,7 +81,7 @@ export function useToolService(settings: Readonly<Record<string, string>> = {}):
     started = undefined;
   });
   return () => {
-    if (started === undefined) throw new Error('the service is there only during a test');
+    if (started === undefined) throw new Error('the service runs only during the tests');
     return started;
   };
 }
@@ -122,7 +123,7 @@ async function signUps(service: RunningService, open: ApiClient): Promise<ToolSe
     const { status, text } = await open.get('/health/ready');
     if (status !== 200) throw new Error(text);
   };
-  // All views are made anew, on a machine that may be busy.
+  // All views are built from scratch, on a machine that may be busy.
   await eventually(ready, { limitMs: 60_000 });
   const signIn = async (id: string, agent_secret: string): Promise<Signed> => {
     const answer = await open.post('/agents/auth/token', { agent_id: id, agent_secret });

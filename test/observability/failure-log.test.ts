@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { EventStoreError } from '../../domain/event-store.ts';
-import { ServerProblem } from '../../domain/server-problem.ts';
+import { UnusableServerError } from '../../domain/server-problem.ts';
 import { CoordinationError } from '../../scheduler/coordination.ts';
 import type { LogFields, Telemetry } from '../../observability/telemetry.ts';
 import { reportingTo } from '../support/reporting-to.ts';
@@ -28,8 +28,8 @@ describe('the failures of a process', () => {
 
   const shown = (): Line[] => lines.filter(({ level }) => level !== 'debug');
   const levels = (): string[] => shown().map(({ level }) => level);
-  const problem = (kind: ServerProblem['kind'], more: { readonly message?: string } = {}) =>
-    new ServerProblem({
+  const problem = (kind: UnusableServerError['kind'], more: { readonly message?: string } = {}) =>
+    new UnusableServerError({
       kind,
       server: 'EventStoreDB at log:2113',
       message: more.message ?? 'EventStoreDB at log:2113 rejected user `ops`',
@@ -70,7 +70,7 @@ describe('the failures of a process', () => {
     expect(JSON.stringify(shown())).not.to.include('failure-log.test');
   });
 
-  it('are one line for a server, however many loops fail by it', () => {
+  it('are one line per server, however many loops fail because of it', () => {
     const error = new EventStoreError('UNAVAILABLE', 'away', { cause: problem('user_rejected') });
     failures.unusable(problem('user_rejected'));
     for (let loop = 0; loop < 20; loop += 1) failures.failed(`loop ${loop} failed`, error);
@@ -91,7 +91,7 @@ describe('the failures of a process', () => {
     });
   });
 
-  it('of a server that is away are a warning, as it can recover by itself', () => {
+  it('of an unavailable server are a warning, as it can recover by itself', () => {
     failures.unusable(problem('connection_refused'));
     expect(levels()).to.deep.equal(['warn']);
   });
@@ -102,14 +102,14 @@ describe('the failures of a process', () => {
     expect(shown()).to.deep.equal([]);
   });
 
-  it('are different causes if the user lacks different rights', () => {
+  it('count as different if the user lacks different rights', () => {
     failures.unusable(problem('rights_missing', { message: 'may not read' }));
     failures.unusable(problem('rights_missing', { message: 'may not write' }));
     failures.unusable(problem('rights_missing', { message: 'may not read' }));
     expect(levels()).to.deep.equal(['error', 'error']);
   });
 
-  it('do not say that a server can be used when another problem takes the place of the first', () => {
+  it('do not say that a server can be used when another problem replaces the first', () => {
     failures.unusable(problem('connection_refused'));
     failures.unusable(problem('user_rejected'), problem('connection_refused'));
     expect(levels()).to.deep.equal(['warn', 'error']);
@@ -117,7 +117,7 @@ describe('the failures of a process', () => {
     expect(levels()).to.deep.equal(['warn', 'error', 'info']);
   });
 
-  it('are one line for an unavailable embedded store, whatever fails by it', () => {
+  it('are one line for an unavailable embedded store, whatever fails because of it', () => {
     const full = new EventStoreError('UNAVAILABLE', 'database or disk is full');
     failures.failed('could not renew a lease', full);
     failures.failed('could not request a run; retrying', full);
@@ -132,7 +132,7 @@ describe('the failures of a process', () => {
     expect(shown()[1]).to.deep.include({ level: 'info', message: 'event log available again' });
   });
 
-  it('have no more lines if they come and go than if they stay', () => {
+  it('write no more lines if they come and go than if they last', () => {
     failEachSecond(120, () => {
       failures.failed('could not follow', new Error('cut'));
       failures.worked('could not follow');
@@ -145,14 +145,14 @@ describe('the failures of a process', () => {
     expect(levels()).to.deep.equal(['error']);
   });
 
-  it('count from new after a long time without any', () => {
+  it('count as new after a long time without any', () => {
     failures.failed('could not remove old records', new Error('cut'));
     now += 20 * 60_000;
     failures.failed('could not remove old records', new Error('cut'));
     expect(shown()[1]?.fields).to.deep.equal({ error: 'cut' });
   });
 
-  it('say nothing of work that never failed', () => {
+  it('say nothing about work that never failed', () => {
     failures.worked('could not renew a lease');
     expect(lines).to.deep.equal([]);
   });

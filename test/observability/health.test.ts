@@ -22,7 +22,7 @@ function check(status: HealthStatus, name: HealthCheck['name'] = 'database'): He
 }
 
 describe('the health report', () => {
-  it('is as bad as its worst check, in whatever order they come', () => {
+  it('has the status of its worst check, whatever the order of the checks', () => {
     for (const one of healthStatuses) {
       for (const other of healthStatuses) {
         const worse = healthStatuses.indexOf(one) > healthStatuses.indexOf(other) ? one : other;
@@ -32,7 +32,7 @@ describe('the health report', () => {
     expect(worstOf([])).to.equal('healthy');
   });
 
-  it('carries status, time, version and all checks', () => {
+  it('contains status, time, version and all checks', () => {
     const checks = [check('healthy'), check('degraded', 'workers')];
     expect(healthReport(checks, about)).to.deep.equal({
       httpStatus: 200,
@@ -45,7 +45,7 @@ describe('the health report', () => {
     });
   });
 
-  it('is 503 when unhealthy', () => {
+  it('has the HTTP status 503 when unhealthy', () => {
     const { httpStatus, body } = healthReport([check('healthy'), check('unhealthy')], about);
     expect(httpStatus).to.equal(503);
     expect(body.status).to.equal('unhealthy');
@@ -53,7 +53,7 @@ describe('the health report', () => {
 });
 
 describe('readiness', () => {
-  it('holds while what is needed is not unhealthy', () => {
+  it('is reported while no required check is unhealthy', () => {
     expect(readiness([check('healthy'), check('degraded')], true)).to.deep.include({
       httpStatus: 200,
     });
@@ -61,7 +61,7 @@ describe('readiness', () => {
     expect(readiness([check('unhealthy')], true).httpStatus).to.equal(503);
   });
 
-  it('does not hold before the start is over', () => {
+  it('is not reported before the start is complete', () => {
     expect(readiness([check('healthy')], false)).to.deep.equal({
       httpStatus: 503,
       body: { status: 'not_ready', checks: [check('healthy')] },
@@ -70,18 +70,18 @@ describe('readiness', () => {
 });
 
 describe('liveness', () => {
-  it('is always 200', () => {
+  it('always has the HTTP status 200', () => {
     expect(liveness(about)).to.deep.include({ httpStatus: 200 });
     expect(liveness(about).body).to.include({ status: 'alive', version: '1.2.3', instance: 'a' });
   });
 });
 
 describe('the check of a store', () => {
-  it('is healthy when the store answers', async () => {
+  it('is healthy when the store responds', async () => {
     expect((await pingCheck('database', () => Promise.resolve())).status).to.equal('healthy');
   });
 
-  it('says why it does not answer, in one line and without a password', async () => {
+  it('says why the store does not respond, in one line and without a password', async () => {
     const failing = () => Promise.reject(new Error('no route to esdb://a:hush@store\n  at there'));
     const found = await pingCheck('stream_store', failing);
     expect(found).to.include({ name: 'stream_store', status: 'unhealthy' });
@@ -93,36 +93,36 @@ describe('the check of a store', () => {
 describe('the check of projections', () => {
   const fine = { name: 'tasks', lagSeconds: 0, progressed: false, parked: 0 };
 
-  it('is healthy when all have caught up, moving or not', () => {
+  it('is healthy when all views have caught up, whether they advance or not', () => {
     expect(projectionsCheck([fine], 10, true).status).to.equal('healthy');
     expect(projectionsCheck([{ ...fine, lagSeconds: 10 }], 10, true).status).to.equal('healthy');
   });
 
-  it('is degraded by one that lags and moves', () => {
+  it('is degraded by a view that lags but advances', () => {
     const late = { ...fine, lagSeconds: 11, progressed: true };
     expect(projectionsCheck([fine, late], 10, true).status).to.equal('degraded');
   });
 
-  it('is unhealthy by one that lags and does not move, and names it', () => {
+  it('is unhealthy if a view lags and does not advance, and names the view', () => {
     const stuck = { ...fine, name: 'runs', lagSeconds: 11 };
     const found = projectionsCheck([fine, stuck], 10, true);
     expect(found.status).to.equal('unhealthy');
     expect(found.message).to.match(/^runs: /);
   });
 
-  it('is unhealthy by one that is ahead of the log, as what it says is of another', () => {
+  it('is unhealthy if a view is ahead of the log, because it belongs to another log', () => {
     const ahead = { ...fine, name: 'runs', ahead: true };
     const found = projectionsCheck([fine, ahead], 10, true);
     expect(found.status).to.equal('unhealthy');
     expect(found.message).to.match(/^runs: ahead of the log/);
   });
 
-  it('is degraded where nobody folds, though all have caught up', () => {
+  it('is degraded if no process projects, even if all views have caught up', () => {
     const found = projectionsCheck([fine], 10, false);
     expect(found).to.include({ status: 'degraded', message: 'no process is projecting' });
   });
 
-  it('says how far they are behind within the limit', () => {
+  it('says how far the views are behind, within the limit', () => {
     const said = (...lags: readonly number[]): string =>
       projectionsCheck(
         lags.map((lagSeconds) => ({ ...fine, lagSeconds })),
@@ -156,7 +156,7 @@ describe('the check of the scheduler', () => {
     kinds: {},
   };
 
-  it('is unhealthy by an overdue task with no reason recorded, whoever leads, and names it', () => {
+  it('is unhealthy if a task is overdue without a recorded reason, whoever leads, and names the task', () => {
     for (const led of [true, false]) {
       const found = schedulerCheck({ ...fine, led, overdue: { count: 1, names: ['t-1'] } });
       expect(found.status).to.equal('unhealthy');
@@ -164,29 +164,30 @@ describe('the check of the scheduler', () => {
     }
   });
 
-  it('is degraded while nobody schedules', () => {
+  it('is degraded while no process schedules', () => {
     expect(schedulerCheck({ ...fine, led: false }).status).to.equal('degraded');
     expect(schedulerCheck(fine).status).to.equal('healthy');
   });
 
-  it('is degraded while operators hold the service, and says who does and why', () => {
-    const hold = { reason: 'a new disk', by: 'agent-1', since: '2026-11-21T05:00:00.000Z' };
+  it('is degraded while the service is on hold, and says who ordered the hold and why', () => {
+    const since = '2026-11-21T05:00:00.000Z';
+    const hold = { reason: 'a new disk', by: 'agent-1', by_name: 'olga', since };
     const found = schedulerCheck({ ...fine, hold });
     expect(found.status).to.equal('degraded');
-    expect(found.message).to.equal(
-      'on hold since 2026-11-21T05:00:00.000Z, by agent-1: a new disk',
-    );
+    expect(found.message).to.equal('on hold since 2026-11-21T05:00:00.000Z, by olga: a new disk');
     expect(found['hold']).to.deep.equal(hold);
+    const nameless = schedulerCheck({ ...fine, hold: { ...hold, by_name: null } });
+    expect(nameless.message).to.include('by agent-1:');
   });
 
-  it('shows what the audit has mended, and is healthy', () => {
+  it('shows the faults that the audit has repaired, and is healthy', () => {
     const mended = { ...audit, found: 2, mended: 2, kinds: { task_missing: 2 } };
     const found = schedulerCheck({ ...fine, audit: mended });
     expect(found.status).to.equal('healthy');
     expect(found['audit']).to.deep.equal(mended);
   });
 
-  it('is degraded by what the audit can not mend, and names stuck tasks', () => {
+  it('is degraded by faults that the audit cannot repair, and names stuck tasks', () => {
     const left = schedulerCheck({ ...fine, audit: { ...audit, found: 2, mended: 1 } });
     expect(left.status).to.equal('degraded');
     const stuck = schedulerCheck({ ...fine, audit: { ...audit, found: 1, stuck: ['t-9'] } });
@@ -194,7 +195,7 @@ describe('the check of the scheduler', () => {
     expect(stuck.message).to.contain('t-9');
   });
 
-  it('is degraded by an audit that could not look, or has not passed for long', () => {
+  it('is degraded if a check of the audit failed, or if the last audit was long ago', () => {
     const faulty = schedulerCheck({ ...fine, audit: { ...audit, faults: ['index_agrees'] } });
     expect(faulty.status).to.equal('degraded');
     expect(faulty.message).to.contain('index_agrees');
@@ -202,7 +203,7 @@ describe('the check of the scheduler', () => {
     expect(schedulerCheck({ ...fine, audit: { ...audit, at } }).status).to.equal('degraded');
   });
 
-  it("shows what was found in a worker's queue for an hour", () => {
+  it("shows faults of a worker's queue for an hour after they were found", () => {
     const queues = { ...audit, found: 1, mended: 1, kinds: { run_missing: 1 } };
     expect(schedulerCheck({ ...fine, queues })['queues']).to.deep.equal(queues);
     const old = { ...queues, at: new Date(now - 2 * 3_600_000).toISOString() };
@@ -211,14 +212,14 @@ describe('the check of the scheduler', () => {
 });
 
 describe('the check of the workers', () => {
-  it('is unhealthy only when runs wait and nobody is there', () => {
+  it('is unhealthy only if runs wait and no worker is alive', () => {
     const { now } = about;
     expect(workersCheck({ alive: 1, waiting: 9, now }).status).to.equal('healthy');
     expect(workersCheck({ alive: 0, waiting: 0, now }).status).to.equal('degraded');
     expect(workersCheck({ alive: 0, waiting: 1, now }).status).to.equal('unhealthy');
   });
 
-  it('is degraded once runs have waited for a slot for a minute, and names who holds them', () => {
+  it('is degraded once runs have waited for a slot for a minute, and names the tasks that hold slots', () => {
     const since = about.now - 60_000;
     const holder = {
       task_id: 'a',

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { deferred } from '../support/signals.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 
-/** Writes more than a pipe takes, in a thread of its own: it may never come back. */
+/** Writes more than a pipe holds, in a thread of its own, because a write may never return. */
 const writing = `
   const { parentPort, workerData } = require('node:worker_threads');
   const sources = import('tsx/esm/api').then(({ register }) => register());
@@ -29,7 +29,7 @@ describe('a log whose reader has stopped reading', () => {
     worker = fd = null;
   });
 
-  it('holds nobody up for long, and goes on with the lines that waited once it is read again', async () => {
+  it('delays its writers only briefly, and continues with the waiting lines once it is read again', async () => {
     const path = join(directory(), 'pipe');
     execFileSync('mkfifo', [path]);
     const pipe = (fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK));
@@ -37,9 +37,9 @@ describe('a log whose reader has stopped reading', () => {
     worker = new Worker(writing, { eval: true, workerData: { fd, module } });
     const goesOn = deferred();
     const lost = deferred<number>();
-    worker.on('message', (told: string | { lost: number }) => {
-      if (typeof told === 'string') goesOn.resolve();
-      else lost.resolve(told.lost);
+    worker.on('message', (message: string | { lost: number }) => {
+      if (typeof message === 'string') goesOn.resolve();
+      else lost.resolve(message.lost);
     });
     await goesOn.promise;
     const buffer = Buffer.alloc(65_536);
@@ -53,14 +53,14 @@ describe('a log whose reader has stopped reading', () => {
     let bytes = read();
     expect(bytes).to.be.greaterThan(60_000);
     worker.postMessage('again');
-    const told = { lost: 0 };
-    const ended = lost.promise.then((count) => (told.lost = count));
-    while (told.lost === 0) {
+    const result = { lost: 0 };
+    const ended = lost.promise.then((count) => (result.lost = count));
+    while (result.lost === 0) {
       bytes += read();
       await new Promise((resolve) => setImmediate(resolve));
     }
     await ended;
     for (let more = read(); more > 0; more = read()) bytes += more;
-    expect(bytes).to.equal((150 - told.lost) * 10_000 + 'again\n'.length);
+    expect(bytes).to.equal((150 - result.lost) * 10_000 + 'again\n'.length);
   }).timeout(20_000);
 });

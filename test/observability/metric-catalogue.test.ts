@@ -10,7 +10,7 @@ import { projectRoot } from '../support/project-root.ts';
 interface Use {
   readonly method: string;
   readonly name: string;
-  /** Undefined where they are not written out at the call. */
+  /** Undefined if the call does not spell them out. */
   readonly labels: readonly string[] | undefined;
   readonly place: string;
 }
@@ -52,7 +52,7 @@ describe('the catalogue of metrics', () => {
     .filter((path) => !/^(test|bench|examples)\//.test(path))
     .flatMap((path) => usesIn(path, scan(readFileSync(join(projectRoot, path), 'utf8')).tokens));
 
-  it('has every metric that the code counts or observes, with just its labels', () => {
+  it('has every metric that the code counts or observes, with exactly its labels', () => {
     expect(uses).to.not.have.lengthOf(0);
     const faults = uses.flatMap(({ method, name, labels, place }) => {
       const catalogue: Readonly<Record<string, { readonly labels: readonly string[] }>> =
@@ -71,7 +71,7 @@ describe('the catalogue of metrics', () => {
     for (const name of Object.keys(histograms)) expect(name).to.match(/^[a-z][a-z0-9_]*_seconds$/);
   });
 
-  it('knows every check of the audits by its name', () => {
+  it('names every check of the audits', () => {
     const names = typescriptFiles(projectRoot)
       .filter((path) => path.startsWith('scheduler/audit/'))
       .flatMap((path) => [
@@ -81,13 +81,13 @@ describe('the catalogue of metrics', () => {
     expect(names.toSorted()).to.deep.equal([...auditChecks].toSorted());
   });
 
-  it('has buckets that ascend', () => {
+  it('has ascending buckets', () => {
     for (const { buckets } of Object.values(histograms)) {
       expect(buckets.toSorted((one, other) => one - other)).to.deep.equal(buckets);
     }
   });
 
-  it('notices a metric that is used wrongly', () => {
+  it('is compared with the metrics and labels that a source uses', () => {
     const source =
       "this.#telemetry.count('a_total', { b: f({ c }), d });\ntelemetry.observe('e', 1);";
     const found = usesIn('x.ts', scan(source).tokens);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { createTelemetry, type TelemetryOptions } from '../../observability/create-telemetry.ts';
+import { CoordinationError } from '../../scheduler/coordination.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -15,7 +16,7 @@ function listening(options: Partial<TelemetryOptions> = {}) {
 }
 
 describe('the log', () => {
-  it('writes one line of JSON for each message, also for text with line breaks', () => {
+  it('writes one line of JSON for each message, even if it has line breaks', () => {
     const { telemetry, texts, lines } = listening({ fields: { roles: ['api'] } });
     telemetry.log.info('two\nlines', { run: 'r1' });
     expect(texts).to.have.lengthOf(1);
@@ -26,14 +27,14 @@ describe('the log', () => {
     expect(line?.time).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  it('leaves out what is below its level', () => {
+  it('omits messages below its level', () => {
     const { telemetry, lines } = listening({ level: 'warn' });
     telemetry.log.info('not this');
     telemetry.log.warn('this');
     expect(lines().map((line) => line.message)).to.deep.equal(['this']);
   });
 
-  it('is quiet when told to be silent', () => {
+  it('writes nothing at the level silent', () => {
     const { telemetry, texts } = listening({ level: 'silent' });
     telemetry.log.error('not even this');
     expect(texts).to.have.lengthOf(0);
@@ -52,7 +53,7 @@ describe('the log', () => {
     expect(texts[0]).to.include('seen');
   });
 
-  it('hides secrets inside text, of messages and errors too', () => {
+  it('hides secrets inside strings, including messages and errors', () => {
     const { telemetry, texts } = listening();
     const token = `eyJhbGciOiJIUzI1NiJ9.${'eyJzdWIiOiJhIn0'}.c2lnbmF0dXJl`;
     const cause = new Error('could not reach mongodb://user:hush@db/svc');
@@ -64,7 +65,7 @@ describe('the log', () => {
     expect(texts[0]).to.include('esdb://[hidden]@store:2113');
   });
 
-  it('shows an error with its code, its place and its cause', () => {
+  it('shows an error with its code, its stack and its cause', () => {
     const { telemetry, lines } = listening();
     const error = Object.assign(new TypeError('outer', { cause: new Error('inner') }), {
       code: 'CONFLICT',
@@ -76,7 +77,7 @@ describe('the log', () => {
     expect(shown.cause).to.include({ message: 'inner' });
   });
 
-  it('survives circles, big integers and fields named like its own', () => {
+  it('writes cyclic values, big integers, and fields with the names of its own', () => {
     const { telemetry, lines } = listening();
     const circle: { self?: unknown } = {};
     circle.self = circle;
@@ -101,7 +102,7 @@ describe('the metrics', () => {
     expect(telemetry.metrics.contentType).to.match(/^text\/plain; version=0\.0\.4/);
   });
 
-  it('tell of the process: memory, processor and the lag of the event loop', async () => {
+  it('include the memory, processor time and event loop lag of the process', async () => {
     const text = await listening().telemetry.metrics.text();
     for (const name of [
       'process_resident_memory_bytes',
@@ -112,14 +113,14 @@ describe('the metrics', () => {
     }
   });
 
-  it('are apart from those of another telemetry in the same process', async () => {
+  it('are separate from those of another telemetry in the same process', async () => {
     const one = listening().telemetry;
     const other = listening().telemetry;
     one.count('scheduler_lost_races_total');
     expect(await other.metrics.text()).to.match(/^scheduler_lost_races_total 0$/m);
   });
 
-  it('ask for gauges when they are read, and forget what a reading leaves out', async () => {
+  it('read gauges on request, and drop values that the last reading lacks', async () => {
     const { telemetry } = listening();
     let readings = [{ labels: { projection: 'tasks' }, value: 3 }];
     telemetry.metrics.gauge('projection_lag_seconds', () => Promise.resolve(readings));
@@ -129,13 +130,37 @@ describe('the metrics', () => {
     expect(text).to.include('{projection="runs"} 1\n').and.not.include('{projection="tasks"}');
   });
 
-  it('are given without a gauge that can not be read, which is logged', async () => {
-    const { telemetry, lines } = listening({ strict: false });
-    telemetry.metrics.gauge('runs_waiting', () => Promise.reject(new Error('store is gone')));
+  it('omit a gauge that cannot be read, and log that until it can', async () => {
+    const { telemetry, lines } = listening();
+    let fails = true;
+    telemetry.metrics.gauge('runs_waiting', async () => {
+      if (fails) throw new Error('store is gone');
+      return [{ value: 3 }];
+    });
     const text = await telemetry.metrics.text();
     expect(text).to.not.match(/^runs_waiting /m);
     expect(text).to.match(/^process_cpu_seconds_total /m);
-    expect(lines()[0]?.what).to.match(/runs_waiting.*store is gone/);
+    await telemetry.metrics.text();
+    fails = false;
+    expect(await telemetry.metrics.text()).to.match(/^runs_waiting 3$/m);
+    const message = 'could not read the gauge runs_waiting; retrying when metrics are read again';
+    const shown = lines().filter(({ level }) => level !== 'debug');
+    expect(shown.map((line) => [line.level, line['message'], line['error']])).to.deep.equal([
+      ['warn', message, 'store is gone'],
+      ['info', `succeeded again after: ${message}`, undefined],
+    ]);
+  });
+
+  it('log one cause for all gauges that a store has', async () => {
+    const { telemetry, lines } = listening();
+    for (const name of ['waits_open', 'workers_heard'] as const) {
+      telemetry.metrics.gauge(name, () => Promise.reject(new CoordinationError('away')));
+    }
+    await telemetry.metrics.text();
+    const shown = lines().filter(({ level }) => level !== 'debug');
+    expect(shown.map((line) => line['message'])).to.deep.equal([
+      'coordination store unavailable: away',
+    ]);
   });
 
   const misuses: readonly (readonly [string, (one: ReturnType<typeof listening>) => void])[] = [
@@ -144,7 +169,10 @@ describe('the metrics', () => {
     ['an unknown label', ({ telemetry }) => telemetry.count('runs_taken_over_total', { a: 'b' })],
     ['a missing label', ({ telemetry }) => telemetry.count('fires_total')],
     ['a negative step', ({ telemetry }) => telemetry.count('runs_taken_over_total', {}, -1)],
-    ['no number', ({ telemetry }) => telemetry.observe('fire_lateness_seconds', Number.NaN)],
+    [
+      'a value that is not a number',
+      ({ telemetry }) => telemetry.observe('fire_lateness_seconds', Number.NaN),
+    ],
   ];
   for (const [what, use] of misuses) {
     it(`throw for ${what} when strict, and otherwise log it once`, () => {

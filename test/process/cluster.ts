@@ -71,7 +71,7 @@ export class Cluster {
 
   process(index: number): ServiceProcess {
     const { process } = this.#member(index);
-    if (process === null) throw new Error(`process ${index} was not begun`);
+    if (process === null) throw new Error(`process ${index} was not started`);
     return process;
   }
 

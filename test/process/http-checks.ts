@@ -22,7 +22,7 @@ export async function faultsOfResponses(
       const id = item['id'] as string;
       const state = wanted.get(id);
       if (item['state'] !== state)
-        faults.push(`run ${id} is ${state}, shown ${String(item['state'])}`);
+        faults.push(`run ${id} is ${state}, but shown as ${String(item['state'])}`);
       wanted.delete(id);
     }
   }

@@ -19,17 +19,17 @@ export function faultsOfStreams(ledger: Ledger): string[] {
     const first = stream.startsWith('key-') ? (events[0]?.revision ?? 0) : 0;
     events.forEach(({ revision, fault }, index) => {
       if (revision !== first + index)
-        faults.push(`${stream}: revision ${revision} stands at ${index}`);
+        faults.push(`${stream}: revision ${revision} is at index ${index}`);
       if (fault !== undefined) faults.push(`${stream}: revision ${revision} is broken: ${fault}`);
     });
   }
   const ids = new Set(ledger.events.map(({ id }) => id));
-  if (ids.size !== ledger.events.length) faults.push('an event id stands twice in the log');
+  if (ids.size !== ledger.events.length) faults.push('an event id is in the log twice');
   return faults;
 }
 
 /** Each nominal time of each task is decided once, by its misfire policy. */
-export function faultsOfRhythm(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
+export function faultsOfSchedules(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
   return tasks.flatMap(({ id, name, createdAt, seconds }) =>
     seconds === undefined
       ? []
@@ -39,7 +39,7 @@ export function faultsOfRhythm(ledger: Ledger, tasks: readonly CreatedTask[]): s
 
 /** Each fire and each triggered task has exactly one run, and each run has a cause. */
 export function faultsOfCauses(ledger: Ledger): string[] {
-  const owed = [
+  const expected = [
     ...ledger.all('Fired').map(({ stream, data }) => ({
       runId: data.run_id,
       cause: `${stream.slice('fires-'.length)} at ${data.nominal}`,
@@ -56,11 +56,11 @@ export function faultsOfCauses(ledger: Ledger): string[] {
     cause: `${data.task_id} ${eventId === undefined ? `at ${data.scheduled_for}` : `by ${eventId}`}`,
   }));
   const faults = [
-    ...twice(owed.map(({ cause }) => cause)).map((cause) => `${cause} is decided twice`),
+    ...twice(expected.map(({ cause }) => cause)).map((cause) => `${cause} is decided twice`),
     ...twice(causes.map(({ cause }) => cause)).map((cause) => `${cause} has two runs`),
   ];
   const runOf = new Map(causes.map(({ cause, id }) => [cause, id]));
-  for (const { cause, runId } of owed) {
+  for (const { cause, runId } of expected) {
     const found = runOf.get(cause);
     if (found === undefined) faults.push(`${cause} has no run`);
     else if (runId !== null && found !== runId) faults.push(`${cause} has another run`);
@@ -92,7 +92,7 @@ export function faultsOfRuns(ledger: Ledger, tasks: readonly CreatedTask[]): str
   });
 }
 
-/** A worker leaves a run that goes on. */
+/** Events with which a worker leaves a run that continues. */
 const leftBy = new Set(['RunInterrupted', 'RunReleased', 'RunAttemptFailed']);
 
 function faultsOfRun(
@@ -103,11 +103,11 @@ function faultsOfRun(
   const faults: string[] = [];
   const endings = events.filter(isEnding);
   if (endings.length !== 1) faults.push(`has ended ${endings.length} times`);
-  if (end !== undefined && events.at(-1) !== end) faults.push('goes on after its end');
+  if (end !== undefined && events.at(-1) !== end) faults.push('has events after its end');
   let running = false;
   for (const event of events) {
     if (event.type === 'RunStarted') {
-      if (running) faults.push(`is started while it runs (revision ${event.revision})`);
+      if (running) faults.push(`started while it was running (revision ${event.revision})`);
       running = true;
     } else if (leftBy.has(event.type)) {
       running = false;
@@ -177,7 +177,7 @@ export function faultsOfSteps(ledger: Ledger, counts: ReadonlyMap<string, number
 const isAnswer = (result: unknown): boolean =>
   typeof result === 'object' && result !== null && 'headers' in result;
 
-/** Acknowledged commands are there once, and others at most once. */
+/** Acknowledged commands were carried out once, others at most once. */
 export function faultsOfCommands(ledger: Ledger, sent: readonly SentCommand[]): string[] {
   const found = new Map<string, string[]>();
   const note = (marker: unknown, id: string): void => {

@@ -10,7 +10,7 @@ export type ScenarioResult = Readonly<Record<string, unknown>>;
 const LIMIT = { limitMs: 20_000 };
 
 /**
- * An agent of its own, tasks of all kinds, runs by command, time and event, a failure, a pause, a
+ * Creates its own agent and tasks of all kinds, with runs by command, time and event, a failure, a pause and a
  * cancellation.
  */
 export async function playScenario(cluster: Cluster): Promise<ScenarioResult> {

@@ -1,10 +1,11 @@
 import type { RecordedEvent } from '../../domain/event-store.ts';
 import type { CreatedTask, Sharing } from './killing/kill-tasks.ts';
-import { isEnding, type Ledger, type LoggedRun } from './ledger.ts';
+import { faultsOfExclusion } from './killing/exclusion-checks.ts';
+import type { Ledger, LoggedRun } from './ledger.ts';
 
 /*
- * The invariants of runs that share something, read from their own streams: it ignores the streams
- * of keys that the service uses.
+ * The invariants of runs that share something. They are checked in the runs' own streams, independently of the
+ * streams of keys that the service uses.
  */
 
 /** Whether a run may end without success because of what it shares. */
@@ -18,7 +19,7 @@ export function mayEndBy(end: RecordedEvent, shares: Sharing | undefined): boole
   return shares?.kind === 'overlap' && shares.policy === 'cancel_running';
 }
 
-/** Runs with a shared slot never overlap; a skipped run gave way to an existing one. */
+/** Runs with a shared slot never overlap, and a skipped run names the existing run that caused it. */
 export function faultsOfSharing(ledger: Ledger, tasks: readonly CreatedTask[]): string[] {
   const runsOf = (members: readonly CreatedTask[]): LoggedRun[] =>
     ledger.runs().filter(({ request }) => members.some(({ id }) => id === request.data.task_id));
@@ -34,44 +35,30 @@ export function faultsOfSharing(ledger: Ledger, tasks: readonly CreatedTask[]): 
     const faults =
       shares?.kind === 'dedupe'
         ? faultsOfDedupe(runs, shares.windowSeconds * 1000)
-        : [...faultsOfExclusion(ledger, runs), ...faultsOfOverlap(ledger, runs)];
+        : [
+            ...faultsOfExclusion(ledger, new Set(members.map(({ id }) => id)), 1),
+            ...faultsOfOverlap(ledger, runs),
+          ];
     return faults.map((fault) => `${name}: ${fault}`);
   });
 }
 
-/** One at a time: an interrupted run keeps its place, because it resumes elsewhere. */
-function faultsOfExclusion(ledger: Ledger, runs: readonly LoggedRun[]): string[] {
-  const streams = new Set(runs.map(({ id }) => `run-${id}`));
-  const running = new Set<string>();
-  const faults: string[] = [];
-  for (const event of ledger.events) {
-    if (!streams.has(event.stream)) continue;
-    if (event.type === 'RunStarted') {
-      running.add(event.stream);
-      if (running.size > 1) faults.push(`${[...running].join(' and ')} run at ${event.position}`);
-    } else if (isEnding(event) || event.type === 'RunAttemptFailed') {
-      running.delete(event.stream);
-    }
-  }
-  return faults;
-}
-
 /**
- * Events recorded this long before a command started could be read by it: an event has the time at
- * which its commit started. Milliseconds.
+ * A command can read events that were recorded this long before it started. Events have the time at which their commit
+ * started, not the time at which it ended. Milliseconds.
  */
 const COMMITTED_BY = 1_000;
 
 /**
- * The run to which another gave way was not over then; a run is canceled only for another run of
- * the task.
+ * A run because of which another was skipped was unfinished at that time. A run is canceled only because of another run
+ * of the task.
  */
 function faultsOfOverlap(ledger: Ledger, runs: readonly LoggedRun[]): string[] {
   const byId = new Map(runs.map((run) => [run.id, run]));
   const places = new Map(ledger.events.map(({ id, position }) => [id, position]));
   const fires = new Map(ledger.all('Fired').map(({ data, position }) => [data.run_id, position]));
-  // It may have ended between the decision and its record; the start of its end does not say when
-  // it was visible.
+  // The run may have ended between the decision and its record. The time at which the commit of its end started does
+  // not say when the end was visible.
   const wasOver = (ended: RecordedEvent, id: string, skipped: RecordedEvent): boolean => {
     const cause = places.get(skipped.metadata.$causationId ?? '') ?? fires.get(id);
     if (cause !== undefined && ended.position < cause) return true;
@@ -81,20 +68,20 @@ function faultsOfOverlap(ledger: Ledger, runs: readonly LoggedRun[]): string[] {
   return runs.flatMap(({ id, events, end }) => {
     if (end?.type === 'RunSkipped' && end.data.reason === 'overlap') {
       const other = byId.get(end.data.because_of ?? '');
-      if (other === undefined) return [`${id} gave way to nothing`];
+      if (other === undefined) return [`${id} was skipped because of a run that does not exist`];
       const over = other.end !== undefined && wasOver(other.end, id, end);
-      return over ? [`${id} gave way to ${other.id}, which was over`] : [];
+      return over ? [`${id} was skipped because of ${other.id}, which had ended`] : [];
     }
     if (end?.type !== 'RunCanceled') return [];
-    const told = events.find(({ type }) => type === 'RunCancelRequested') ?? end;
-    const other = String(told.metadata.$causationId);
-    return other !== id && byId.has(other) ? [] : [`${id} was canceled for ${other}`];
+    const request = events.find(({ type }) => type === 'RunCancelRequested') ?? end;
+    const other = String(request.metadata.$causationId);
+    return other !== id && byId.has(other) ? [] : [`${id} was canceled because of ${other}`];
   });
 }
 
 /**
- * Each window starts at the latest nominal time at which the key was used; a duplicate names a run
- * that used it within the window.
+ * Each window starts at the latest nominal time at which the key was used. A duplicate names a run that used the key
+ * within the window.
  */
 function faultsOfDedupe(runs: readonly LoggedRun[], windowMs: number): string[] {
   const faults: string[] = [];
@@ -110,7 +97,8 @@ function faultsOfDedupe(runs: readonly LoggedRun[], windowMs: number): string[] 
       continue;
     }
     const other = byId.get(request.data.because_of ?? '');
-    if (other?.request.type !== 'RunRequested') faults.push(`${id} is a duplicate of none`);
+    if (other?.request.type !== 'RunRequested')
+      faults.push(`${id} is a duplicate of a run that does not exist`);
     else if (Math.abs(at(run) - at(other)) >= windowMs) {
       faults.push(`${id} is a duplicate of ${other.id}, which is outside of the window`);
     }

@@ -9,8 +9,8 @@ export interface EndedCall {
   readonly err: string;
 }
 
-/** A call that takes longer never ends, and may keep a CPU busy. Milliseconds. */
-const LONGEST = 120_000;
+/** The time limit of a call. A call that takes longer would never end, and might keep a CPU busy. Milliseconds. */
+const TIMEOUT_MS = 120_000;
 
 /**
  * Calls the built `svc` in a process of its own (see `buildService`). A restore of a store that
@@ -25,7 +25,7 @@ export function svcProcess(
   const child = spawn(process.execPath, [join(projectRoot, 'dist/app/cli.js'), ...words], {
     env: { PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: LONGEST,
+    timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',
   });
   let out = '';

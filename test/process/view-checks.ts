@@ -26,12 +26,12 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
     const faults: string[] = [];
     for (const projection of projections) {
       const live = await kept.liveGeneration(projection);
-      if (live === null) faults.push(`${projection.name} is not there`);
+      if (live === null) faults.push(`${projection.name} has no live generation`);
     }
     if (faults.length > 0) return faults;
     await bringUp(dataDirectory, fresh, 1, telemetry);
-    // The views may lack the last events of a stopping service. Fences are times: now is beyond its
-    // own.
+    // The views may lack the last events of a stopping service. Fences are times, so the present time is greater than
+    // the fence of the service.
     await bringUp(dataDirectory, kept, Date.now(), telemetry);
     for (const projection of projections) {
       faults.push(...(await differences(projection, kept, fresh)));
@@ -39,14 +39,14 @@ export async function faultsOfViews(dataDirectory: string): Promise<string[]> {
     return faults;
   } catch (error) {
     const lines = said.join('\n');
-    throw new Error(`${String(error)}\nwhat was said meanwhile:\n${lines}`, { cause: error });
+    throw new Error(`${String(error)}\nlog lines:\n${lines}`, { cause: error });
   } finally {
     await Promise.all([kept.close(), fresh.close()]);
     await beside.remove();
   }
 }
 
-/** Applies the log's events to views that may be empty, or not quite at its end. */
+/** Applies the log's events to views that are empty or lag slightly. */
 async function bringUp(
   dataDirectory: string,
   readModel: ReadModel,
@@ -78,10 +78,10 @@ async function bringUp(
           const at = await readModel.checkpoint(projection);
           if (at >= head) continue;
           const status = projector.status().find(({ name }) => name === projection.name);
-          throw new Error(`it stands at ${at}, not ${head}: ${JSON.stringify(status)}`);
+          throw new Error(`it is at ${at}, not ${head}: ${JSON.stringify(status)}`);
         }
       },
-      { limitMs: 60_000, what: 'the views to be level with the log' },
+      { limitMs: 60_000, what: 'the views to catch up with the log' },
     );
   } finally {
     stop.abort();
@@ -106,7 +106,7 @@ async function differences(
   const { name } = projection;
   const faults: string[] = [];
   const positions = await Promise.all([kept.checkpoint(projection), fresh.checkpoint(projection)]);
-  if (positions[0] !== positions[1]) faults.push(`${name} stands at ${positions.join(', not ')}`);
+  if (positions[0] !== positions[1]) faults.push(`${name} is at ${positions.join(', not ')}`);
   const [live, wanted] = await Promise.all([
     documentsOf(projection, kept),
     documentsOf(projection, fresh),
@@ -114,7 +114,7 @@ async function differences(
   for (const key of new Set([...live.keys(), ...wanted.keys()])) {
     const [one, other] = [live.get(key), wanted.get(key)];
     if (isDeepStrictEqual(one, other)) continue;
-    faults.push(`${name} ${key}: ${JSON.stringify(one)} and not ${JSON.stringify(other)}`);
+    faults.push(`${name} ${key}: ${JSON.stringify(one)}, not ${JSON.stringify(other)}`);
   }
   return faults;
 }

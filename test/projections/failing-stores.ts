@@ -43,9 +43,9 @@ export function withFillingAfter(readModel: ReadModel, gate: Promise<void>): Rea
 }
 
 export const notAnswering = (): Error =>
-  new ReadModelError('UNAVAILABLE', 'the read model does not answer');
+  new ReadModelError('UNAVAILABLE', 'the read model does not respond');
 
-/** A log whose followed events go through `change`, which may throw as a subscription does. */
+/** A log whose followed events go through `change`, which may throw like a subscription. */
 export function withEvents(
   store: EventStore,
   change: (event: RecordedEvent) => RecordedEvent,

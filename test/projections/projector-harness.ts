@@ -62,7 +62,7 @@ export class ProjectorHarness {
     return this.#store;
   }
 
-  /** Opens the log anew, as the next process does: what was kept in memory is read again. */
+  /** Opens the log again, as the next process would, so that everything kept in memory is read again. */
   async reopenLog(): Promise<void> {
     await this.#store.close();
     this.#store = await openLog(this.logDirectory);
@@ -80,7 +80,7 @@ export class ProjectorHarness {
     return this.store.head();
   }
 
-  /** Starts a projector with the next fence. `readModel`: for example one that fails on purpose. */
+  /** Starts a projector with the next fence. `readModel` may be one that fails on purpose, for example. */
   start(
     projections: readonly Projection[],
     parts: {

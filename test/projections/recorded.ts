@@ -6,7 +6,7 @@ import { nameBasedId } from '../../domain/ids.ts';
 import { taskDefaults, type TaskDefinition } from '../../domain/tasks/task-definition.ts';
 import type { ViewDocument, Projection } from '../../projections/read-model.ts';
 
-/** A log under construction: events get their revision, a position and a time, one second apart. */
+/** A log in memory. Each event gets a revision, a position and a time, one second after the one before. */
 export class LogOfTest {
   readonly events: RecordedEvent[] = [];
   #now: Instant = Date.parse('2026-03-01T08:00:00.000Z');

@@ -32,6 +32,7 @@ import { openSqliteCoordination } from '../../stores/sqlite/coordination/coordin
 import { openSqliteEventStore } from '../../stores/sqlite/event-log/event-store.ts';
 import { openSqliteReadModel } from '../../stores/sqlite/read-model/read-model.ts';
 import { definition } from '../projections/recorded.ts';
+import { collectingLines } from '../support/reporting-to.ts';
 import { Signal } from '../support/signals.ts';
 import { makeTemporaryDirectory } from '../support/temporary-directory.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -40,7 +41,7 @@ import { WatchedStore } from './watched-store.ts';
 export const minute = 60_000;
 export const START: Instant = Date.parse('2026-03-02T00:00:00.000Z');
 
-/** Each minute from one to another after {@link START}, the ends included, as texts. */
+/** Each minute from `from` to `to` after {@link START}, including both. */
 export const minutes = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => toIso(START + (from + n) * minute));
 
@@ -101,7 +102,7 @@ export class World {
     return store;
   }
 
-  /** Starts a process with a scheduler. `lease`: long where nobody dies, so that a day has few renewals. */
+  /** Starts a process with a scheduler. `lease`: long if no process dies, so that a day has few renewals. */
   async start(
     name: string,
     options: {
@@ -125,10 +126,7 @@ export class World {
 
   /** Waits until all processes are idle. */
   async idle(): Promise<void> {
-    for (let quiet = 0; quiet < 6;) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      quiet = (await this.isQuiet()) ? quiet + 1 : 0;
-    }
+    while (!(await this.#staysQuiet()));
   }
 
   #counted(readModel: ReadModel): ReadModel {
@@ -148,14 +146,21 @@ export class World {
     });
   }
 
-  private async isQuiet(): Promise<boolean> {
-    if (this.#reading > 0) return false;
-    const living = this.watched.filter(({ dead }) => !dead);
-    if (living.some(({ underWay }) => underWay > 0)) return false;
-    const places = living.flatMap(({ following }) => [...following]);
-    if (places.length === 0) return true;
+  /** Whether, in several turns of the event loop, no process works or is behind the log. */
+  async #staysQuiet(): Promise<boolean> {
+    const passed: Position[] = [];
+    for (let turn = 0; turn < 6; turn += 1) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      const living = this.watched.filter(({ dead }) => !dead);
+      if (this.#reading > 0 || living.some(({ underWay }) => underWay > 0)) return false;
+      for (const { following } of living) {
+        for (const place of following) passed.push(place.passed);
+      }
+    }
+    if (passed.length === 0) return true;
+    // The head never goes back, so one read of it, the costly part, is enough for all turns.
     const head = await this.store.head();
-    return places.every(({ passed }) => passed >= head);
+    return passed.every((place) => place >= head);
   }
 
   async createTask(taskId: string, fields: Partial<TaskDefinition> = {}): Promise<void> {
@@ -253,7 +258,7 @@ export class World {
 
 /** A process with the scheduler role. */
 export class SchedulerProcess {
-  readonly ready = new Signal('the index to be level');
+  readonly ready = new Signal('the index to be up to date');
   readonly store: WatchedStore;
   readonly index: DueIndex;
   readonly scheduler: Scheduler;
@@ -264,6 +269,8 @@ export class SchedulerProcess {
   >;
   /** Errors while following the log. */
   readonly failures: unknown[] = [];
+  /** The messages of its log, except those of level debug. */
+  readonly lines: string[] = [];
   readonly #stop = new AbortController();
   readonly #works: Promise<unknown>[] = [];
   #stopped = false;
@@ -283,7 +290,8 @@ export class SchedulerProcess {
     const { coordination, readModel } = world;
     const { store, clock, lease = 365 * 86_400_000 } = options;
     this.store = store;
-    const shared = { store, coordination, clock, telemetry: silent };
+    const telemetry = collectingLines(this.lines, () => clock.steady());
+    const shared = { store, coordination, clock, telemetry };
     this.leadership = new Leadership({ ...shared, name: 'scheduler', owner: name, lease });
     this.index = new DueIndex(store, readModel, silent);
     const { leadership, index } = this;
@@ -302,7 +310,7 @@ export class SchedulerProcess {
     this.scheduler = createScheduler({ ...parts, ...obeying });
     if (hold !== null) {
       hold.onChange(() => this.scheduler.holdChanged());
-      this.#works.push(this.keep(() => hold.follow(signal, () => {})));
+      this.#works.push(this.#keep(() => hold.follow(signal, () => {})));
     }
     if (owners !== undefined) {
       const enforcement = new OwnerEnforcement({
@@ -313,16 +321,16 @@ export class SchedulerProcess {
         leadership,
         name,
       });
-      this.#works.push(this.keep(() => agents.follow(signal)));
+      this.#works.push(this.#keep(() => agents.follow(signal)));
       this.#works.push(enforcement.run(signal));
     }
     this.#works.push(leadership.run(signal));
     this.#works.push(this.live.follow(signal));
     if (requester !== undefined) {
-      this.#works.push(this.keep(() => requester.follow(signal)));
+      this.#works.push(this.#keep(() => requester.follow(signal)));
     }
     this.#works.push(
-      this.keep(() =>
+      this.#keep(() =>
         index.follow(signal, () => {
           this.scheduler.start();
           this.ready.send();
@@ -331,8 +339,8 @@ export class SchedulerProcess {
     );
   }
 
-  /** Restarts failed work, as the process does. */
-  private async keep(work: () => Promise<void>): Promise<void> {
+  /** Restarts failed work, like the process. */
+  async #keep(work: () => Promise<void>): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await work().catch((error: unknown) => this.failures.push(error));
     }

@@ -5,7 +5,7 @@ import { fileNumber } from '../../stores/sqlite/database-file.ts';
 import { makeFolder, statIfPresent } from '../../stores/folder.ts';
 import { useTemporaryDirectory } from '../support/temporary-directory.ts';
 
-// Versions of Node differ below a file: 20 throws, later ones find nothing.
+// For a path below a file, Node 20 throws, while later versions find nothing.
 describe('creating a folder', () => {
   const directory = useTemporaryDirectory();
   const file = (): string => join(directory(), 'file');

@@ -45,18 +45,18 @@ export class ReceivedResponse {
       );
   }
 
-  /** The string there; throws if there is none. */
+  /** The string at a dotted path of the body; throws if there is none. */
   textAt(path: string): string {
     const value = this.at(path);
     if (typeof value === 'string') return value;
-    throw new Error(`no text at ${path} of ${String(this.status)} ${this.text}`);
+    throw new Error(`no string at ${path} of ${String(this.status)} ${this.text}`);
   }
 
   /** A required header. */
   header(name: string): string {
     const value = this.headers[name.toLowerCase()];
     if (typeof value === 'string') return value;
-    throw new Error(`no header ${name} in the answer ${String(this.status)} ${this.text}`);
+    throw new Error(`no header ${name} in the response ${String(this.status)} ${this.text}`);
   }
 }
 
@@ -142,7 +142,7 @@ export class ApiClient {
     });
   }
 
-  /** Closes the persistent connections, also those of clients made by `as`. */
+  /** Closes the persistent connections, including those of clients made by `as`. */
   close(): void {
     this.#agent.destroy();
   }

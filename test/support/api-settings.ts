@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
 import type { ApiSettings } from '../../api/dependencies.ts';
 
-/** Settings of an interface in a test: no limits that a test does not ask for. */
+/** Settings of an interface in a test, without limits unless a test sets them. */
 export const plainSettings: ApiSettings = {
   version: '0.0.0',
   production: false,

@@ -9,7 +9,7 @@ export interface Visited {
   readonly headers: Headers;
 }
 
-/** A browser of one person, as far as cookies and redirects go. It runs no script. */
+/** A person's browser that handles cookies and redirects, but runs no scripts. */
 export class CookieBrowser {
   readonly cookies = new Map<string, string>();
   /** `Set-Cookie` of all responses. */
@@ -75,7 +75,7 @@ export class CookieBrowser {
     return this.open(new URL(sent.headers.get('location') ?? '', sent.url).href, until);
   }
 
-  /** Errors that are pages have no schema. */
+  /** Errors in the form of HTML pages have no schema. */
   #check(method: string, { url, status, headers, text }: Visited, body: unknown): void {
     const isPage = headers.get('content-type')?.startsWith('text/html') === true;
     if (!url.startsWith(this.#service) || (status >= 400 && isPage)) return;

@@ -15,7 +15,7 @@ export class EventStream {
   readonly messages: StreamMessage[] = [];
   /** The received bytes as a string. */
   text = '';
-  /** The last received id, also outside of a message. */
+  /** The last received id, even outside of a message. */
   lastId = '';
   ended = false;
   readonly #response: IncomingMessage;
@@ -59,7 +59,7 @@ export class EventStream {
 
   /** The first matching message. */
   message(fits: (message: StreamMessage) => boolean, options: WaitOptions = {}) {
-    const what = options.what ?? `a fitting message; there are ${this.names.join(', ')}`;
+    const what = options.what ?? `a matching message; there are ${this.names.join(', ')}`;
     return found(() => this.messages.find(fits), { what, ...options });
   }
 

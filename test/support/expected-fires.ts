@@ -14,7 +14,7 @@ export interface SecondsTask {
 }
 
 /** Maximum runs of one decision; the next decision handles the rest of the backlog. */
-const MOST_AT_ONCE = 100;
+const MAX_RUNS_PER_DECISION = 100;
 
 /** The nominal times of a task after one instant, up to and including another. */
 export function nominalTimes(task: SecondsTask, after: number, upTo: number): number[] {
@@ -93,22 +93,24 @@ function faultsOfDecision(
   // No fire is decided at its exact time: less than a second is never late.
   const late = owed.filter((at) => at < now - Math.max(graceSeconds * 1000, 999));
   const inTime = owed.filter((at) => !late.includes(at));
-  const lateOnes = { skip: 0, latest: inTime.length === 0 ? 1 : 0, all: MOST_AT_ONCE }[misfire];
+  const lateOnes = { skip: 0, latest: inTime.length === 0 ? 1 : 0, all: MAX_RUNS_PER_DECISION }[
+    misfire
+  ];
   const toRun = [...(lateOnes === 0 ? [] : late.slice(-lateOnes)), ...inTime];
-  const wanted = toRun.slice(0, MOST_AT_ONCE);
+  const wanted = toRun.slice(0, MAX_RUNS_PER_DECISION);
   if (String(ran) !== String(wanted)) {
     say(`ran [${ran.map(iso).join()}], though ${misfire} asks for [${wanted.map(iso).join()}]`);
   }
   const covered = skipped.flatMap(({ from, to, count, reason }) => {
     const within = owed.filter((at) => at >= from && at <= to);
-    if (within.length !== count) say(`${count} are said to be skipped, ${within.length} are`);
+    if (within.length !== count) say(`recorded ${count} skipped fires instead of ${within.length}`);
     if (reason !== 'missed') say(`skipped as ${reason}`);
     return within;
   });
   const unwanted = owed.filter((at) => !toRun.includes(at));
   if (String(covered) !== String(unwanted)) {
     const [is, should] = [covered, unwanted].map((times) => times.map(iso).join());
-    say(`recorded [${is}] as not run, where it should be [${should}]`);
+    say(`recorded [${is}] as not run instead of [${should}]`);
   }
   return faults;
 }

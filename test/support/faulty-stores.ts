@@ -66,7 +66,7 @@ export class FaultyEventStore implements EventStore {
     const fault = this.#faults.find(({ fits }) => fits(stream, events));
     this.#faults = this.#faults.filter((each) => each !== fault);
     if (fault?.when === 'before') throw away();
-    if (fault?.when === 'race') throw new EventStoreError('CONFLICT', 'others were faster');
+    if (fault?.when === 'race') throw new EventStoreError('CONFLICT', 'another writer was faster');
     const result = await this.#store.append(stream, events, expected);
     if (fault?.when === 'after') throw away();
     this.appended.push(stream);
@@ -161,14 +161,14 @@ function fitting(prefix: string, type: string | undefined): PlannedFault['fits']
     stream.startsWith(prefix) && (type === undefined || events[0]?.type === type);
 }
 
-const away = (): EventStoreError => new EventStoreError('UNAVAILABLE', 'the log is away');
+const away = (): EventStoreError => new EventStoreError('UNAVAILABLE', 'the log is unavailable');
 
 /** A read model in front of another, whose reads become unavailable on request. */
 export function faultyReadModel(readModel: ReadModel, state: { away: boolean }): ReadModel {
   const guarded =
     <A extends readonly unknown[], R>(call: (...given: A) => Promise<R>) =>
     async (...given: A): Promise<R> => {
-      if (state.away) throw new ReadModelError('UNAVAILABLE', 'the views are away');
+      if (state.away) throw new ReadModelError('UNAVAILABLE', 'the views are unavailable');
       return call(...given);
     };
   return decorate(readModel, {
@@ -181,6 +181,7 @@ export function faultyReadModel(readModel: ReadModel, state: { away: boolean }):
     count: guarded((projection: Projection, filters) =>
       readModel.count(projection, filters),
     ) as ReadModel['count'],
+    values: guarded((projection: Projection, query) => readModel.values(projection, query)),
     list: guarded((projection: Projection, query) => readModel.list(projection, query)),
     checkpoint: guarded((projection: Projection) => readModel.checkpoint(projection)),
   });

@@ -20,10 +20,10 @@ interface Key {
   readonly publicKey: CryptoKey;
 }
 
-/** An OpenID provider on the loopback, with a form that asks for nothing but a name. */
+/** An OpenID provider on the loopback interface, with a form that only asks for a name. */
 export class TestIdentityProvider {
   readonly issuer: string;
-  /** What is known of people, by `sub`. */
+  /** What the provider knows about people, by `sub`. */
   readonly people = new Map<string, PersonClaims>();
   /** Paths of the requests so far. */
   readonly requests: string[] = [];
@@ -68,7 +68,7 @@ export class TestIdentityProvider {
     };
   }
 
-  /** The same as variables. */
+  /** The same settings as environment variables. */
   environment(): Readonly<Record<string, string>> {
     const { issuer, clientId, clientSecret = '', rules, audience = '' } = this.settings();
     return {

@@ -44,7 +44,7 @@ export const mochaHooks = {
   },
 };
 
-/** Writes down a request and its response under the name of the running test, if recording. */
+/** Records a request and its response under the name of the running test, if recording is on. */
 export function recordResponse(
   method: string,
   url: string,

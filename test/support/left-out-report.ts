@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { LEFT_OUT_FILE } from './left-out.ts';
 
-// When mocha loads this file in its main process, before it loads tests or starts processes for them. Those inherit the
-// file, and so does a mocha that a test starts.
+// Mocha loads this module in its main process before it loads tests or starts processes for them.
+// Those processes inherit the setting, and so does a mocha that a test starts.
 const ownFile = process.env[LEFT_OUT_FILE] === undefined ? makeFile() : undefined;
 
 function makeFile(): string {

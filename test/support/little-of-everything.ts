@@ -1,6 +1,10 @@
 import type { ApiClient, ReceivedResponse } from './api-client.ts';
+import { found } from './signals.ts';
 
-/** Ids and names of what {@link fillWithEverything} has made. */
+/** Milliseconds. */
+const KEY_LIFETIME = 90 * 86_400_000;
+
+/** Ids and names of the things that {@link fillWithEverything} has created. */
 export interface Everything {
   /** A task that failed. */
   readonly task: string;
@@ -8,13 +12,17 @@ export interface Everything {
   readonly failed: string;
   /** A run that waits for an approval. */
   readonly waiting: string;
+  /** The approval. */
+  readonly approval: string;
+  /** A published event. */
+  readonly event: string;
   readonly agent: string;
   readonly secret: string;
   readonly namespace: string;
 }
 
 /**
- * Adds a little of everything to a service: tasks (one paused), runs that failed, succeeded, and wait, an approval, an
+ * Adds a little of everything to a service: tasks (one paused), runs that failed, succeeded or wait, an approval, an
  * event, an agent with a key, a secret, a namespace and a worker with a job.
  * @param client of an admin
  * @param owner the admin's id
@@ -22,7 +30,11 @@ export interface Everything {
 export async function fillWithEverything(client: ApiClient, owner: string): Promise<Everything> {
   const task = async (title: string, pipeline: readonly object[], fields: object = {}) => {
     const made = await client.post('/tasks', {
-      ...{ title, description: title, created_by: owner, schedule_kind: 'event', max_retries: 0 },
+      title,
+      description: title,
+      created_by: owner,
+      schedule_kind: 'event',
+      max_retries: 0,
       payload: { pipeline },
       ...fields,
     });
@@ -54,12 +66,14 @@ export async function fillWithEverything(client: ApiClient, owner: string): Prom
   const waiting = await run(asking);
   await task('Pack the parcels', [{ id: 'pack', uses: 'echo' }], { schedule_expr: 'orders.*' });
   const event = { topic: 'orders.created', source_agent_id: owner, payload: { order: 4711 } };
-  done(await client.post('/events', event));
+  const published = done(await client.post('/events', event)).textAt('details.event_id');
   const reader = { name: 'dashboards', scopes: ['tasks:read', 'runs:read'] };
   const agent = done(await client.post('/agents', reader)).textAt('id');
-  done(await client.post(`/agents/${agent}/keys`, { name: 'wall-screen' }));
+  const expires_at = new Date(Date.now() + KEY_LIFETIME).toISOString();
+  done(await client.post(`/agents/${agent}/keys`, { name: 'wall-screen', expires_at }));
   const secret = 'PRINTER_TOKEN';
-  done(await client.put(`/secrets/${secret}`, { value: 'x', allow_hosts: ['printer.example'] }));
+  const set = { value: 'x', allow_hosts: ['printer.example'], expires_at: inDays(5) };
+  done(await client.put(`/secrets/${secret}`, set));
   const namespace = 'branch-office';
   done(await client.post('/namespaces', { name: namespace, description: 'Of the branch office' }));
   const tools = [{ name: 'letters.send', description: 'Sends letters', schema: {} }];
@@ -68,10 +82,17 @@ export async function fillWithEverything(client: ApiClient, owner: string): Prom
   const sending = { schedule_expr: 'letters.written' };
   await run(await task('Send the letters', [{ id: 'send', uses: 'letters.send' }], sending));
   done(await client.post(`/workers/${done(worker).textAt('worker_id')}/jobs?wait=20`));
-  return { task: failing, failed, waiting, agent, secret, namespace };
+  const approval = await found(async () => {
+    const id = (await client.get(`/approvals?run_id=${waiting}`)).at('items.0.id');
+    return typeof id === 'string' ? id : null;
+  });
+  return { task: failing, failed, waiting, approval, event: published, agent, secret, namespace };
 }
 
-function done(response: ReceivedResponse): ReceivedResponse {
+const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+
+/** The response. @throws Error if the request was refused */
+export function done(response: ReceivedResponse): ReceivedResponse {
   if (response.status < 300) return response;
   throw new Error(`refused: ${response.status} ${response.text}`);
 }

@@ -5,18 +5,18 @@ import {
   type StoredArtifact,
 } from '../../domain/artifacts/artifact-store.ts';
 
-/** Artifacts in memory, at once, for tests in virtual time. It can be made to fail. */
+/** An artifact store in memory, for tests in virtual time. It can be made to fail. */
 export class MemoryArtifacts implements ArtifactStore {
   /** By `<run>/<artifact>`. */
   readonly contents = new Map<string, Uint8Array>();
-  /** Calls that fail before one works; Infinity: all. */
+  /** How many calls fail before one works; Infinity: all. */
   failing = 0;
-  /** When artifacts seem to have been written. */
+  /** The time at which artifacts count as written. */
   writtenAt = 0;
   /** Called before each removal; may throw. */
   onRemove: (runId: string) => void = () => {};
 
-  /** The JSON of an artifact; undefined where there is none. */
+  /** The JSON of an artifact; undefined if there is none. */
   jsonOf(runId: string, artifact: string): unknown {
     const content = this.contents.get(`${runId}/${artifact}`);
     return content && JSON.parse(new TextDecoder().decode(content));

@@ -1,4 +1,4 @@
 import { missingPackages } from './required-program.ts';
 
-// For `.ci/run`: the Debian packages to install, one a line.
+// Prints the Debian packages that `.ci/run` installs, one a line.
 for (const name of missingPackages()) console.log(name);

@@ -1,10 +1,10 @@
-/** What the tests use of the package, which has no types of its own. */
+/** Types for the parts of the package that tests use, as it has no types of its own. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 
   export default class Provider {
     constructor(issuer: string, configuration: object);
-    /** Trusts `X-Forwarded-…` where it is set. */
+    /** Whether to trust `X-Forwarded-…` headers. */
     proxy: boolean;
     callback(): RequestListener;
     interactionDetails(

@@ -7,7 +7,7 @@ import { eventually } from './signals.ts';
 export interface CollectedSpan {
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty for the first of a trace. */
+  /** Empty for the root span of a trace. */
   readonly parentSpanId: string;
   readonly name: string;
   readonly kind: SpanKindName;
@@ -82,7 +82,7 @@ export class OtlpCollector {
     return found;
   }
 
-  /** Waits for a span with this lineage from the root of its trace, and for all between. */
+  /** Waits for a span and all its ancestors, whose names from the root of the trace are given. */
   descended(lineage: readonly string[]): Promise<CollectedSpan> {
     const wanted = lineage.join(' > ');
     return this.span(wanted, (span) => this.lineage(span).join(' > ') === wanted);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The project's folder, also for tests that were compiled elsewhere. */
+/** The project's folder, even for tests that were compiled elsewhere. */
 export const projectRoot: string = find(import.meta.dirname);
 
 function find(folder: string): string {

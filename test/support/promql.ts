@@ -90,7 +90,7 @@ function matchersOf(tokens: readonly Token[]): Selector['matchers'] {
     const [label, how, value] = tokens.slice(at, at + 3);
     const fits =
       label?.kind === 'word' && value?.kind === 'text' && /^(=|!=|=~|!~)$/.test(how?.text ?? '');
-    if (!fits) throw new Error(`no matcher of labels: ${tokens.map(({ text }) => text).join(' ')}`);
+    if (!fits) throw new Error(`not a label matcher: ${tokens.map(({ text }) => text).join(' ')}`);
     matchers.push({ label: label.text, value: value.text.slice(1, -1) });
   }
   return matchers;

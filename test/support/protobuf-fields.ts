@@ -1,8 +1,8 @@
 interface Field {
   readonly number: number;
-  /** Of a number: its varint. */
+  /** The value of a number. */
   readonly varint: bigint;
-  /** Of other types. */
+  /** The content of other types. */
   readonly bytes: Buffer;
 }
 

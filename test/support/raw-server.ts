@@ -8,12 +8,12 @@ export interface RawRequest {
   readonly nth: number;
   /** `GET / HTTP/1.1`. */
   readonly line: string;
-  /** Names in lower case; of several with one name the last. */
+  /** Names are in lower case. Of several headers with the same name, this has the last one. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** Responds to a request with any bytes, or does something else to the connection. */
+/** Responds to a request with raw bytes, or does something else to the connection. */
 export type RawResponse = (request: RawRequest, socket: Socket) => void;
 
 /**
@@ -48,7 +48,7 @@ export class RawServer {
     let [unread, nth] = ['', 0];
     this.sockets.add(socket);
     socket.on('close', () => this.sockets.delete(socket));
-    // Clients disconnect: some tests are about that.
+    // Some tests are about clients that disconnect.
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       unread += chunk.toString('latin1');

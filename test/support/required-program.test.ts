@@ -50,7 +50,7 @@ describe('a test that needs a program from outside npm', () => {
       expect(output).to.match(/1 pending/);
       expect(output.trimEnd().split('\n').slice(-2)).to.deep.equal([
         'Left out: a real EventStoreDB: set SVC_TEST_ESDB_URL to test against one',
-        'Left out: the page in a browser: chromium is missing (Debian: apt-get install chromium)',
+        'Left out: the page in a browser: chromium is missing (Debian: apt-get install chromium-headless-shell)',
       ]);
     });
   }

@@ -17,8 +17,9 @@ interface Program {
 
 const programs = {
   chromium: {
-    names: ['chromium', 'chromium-browser', 'google-chrome'],
-    debianPackage: 'chromium',
+    // The shell has no window to draw for, and takes a fifth of the processor time.
+    names: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
+    debianPackage: 'chromium-headless-shell',
     purpose: 'the page in a browser',
   },
   prometheus: {

@@ -63,7 +63,9 @@ export function checkResponse(method: string, url: string, answer: SentResponse)
     endpoint === null ? faultOfUnknown(path, answer) : faultOf(endpoint, method, answer);
   if (fault === null) return;
   const shown = `${answer.status} ${answer.text.slice(0, 500)}`;
-  throw new Error(`${method} ${url} is not answered as declared: ${fault}\n${shown}`);
+  throw new Error(
+    `the response to ${method} ${url} differs from its declaration: ${fault}\n${shown}`,
+  );
 }
 
 /** The endpoint of a request; null if there is none. */

@@ -62,6 +62,9 @@ export interface SignedIn {
 /** The secrets of pipelines, by name. */
 export const pipelineSecrets: Readonly<Record<string, string>> = { TOKEN: 'hush-hush-7' };
 
+/** How long a view may take on a busy machine, where the interface gives up earlier. Milliseconds. */
+const SLOW_VIEW = 30_000;
+
 /** The HTTP interface over the embedded stores, with a projector and no scheduler or worker. */
 export class RunningApi {
   readonly url: string;
@@ -69,15 +72,15 @@ export class RunningApi {
   readonly store: FaultyEventStore;
   /** Set `away` to make reads of the views unavailable. */
   readonly views: { away: boolean };
-  /** Set `inVain` to make waits for a view time out. */
-  readonly waiting: { inVain: boolean };
+  /** Set `timesOut` to make waits for a view time out. */
+  readonly waiting: { timesOut: boolean };
   /** The views themselves. */
   readonly readModel: ReadModel;
   /** The position up to which runs are requested; null: the whole log. */
   readonly requestedUpTo: { position: Position | null };
   /** A test aborts it to stop the service. */
   readonly stopping: AbortController;
-  /** Advanced by a test: tokens expire and reservations grow old at once. */
+  /** A test advances it to make tokens expire and reservations grow old. */
   readonly clock: ShiftedClock;
   readonly live: LiveRuns;
   readonly auditTail: AuditTail;
@@ -152,13 +155,13 @@ export class RunningApi {
     const clock = new ShiftedClock(undefined, { passes: true });
     const store = new FaultyEventStore(log);
     const views = { away: false };
-    const waiting = { inVain: false };
+    const waiting = { timesOut: false };
     const requestedUpTo = { position: null };
     const stopping = new AbortController();
     const readModel: ReadModel = faultyReadModel(kept, views);
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
-    const positions = createPositionWaiter({ readModel, clock });
+    const positions = createPositionWaiter({ readModel, clock, telemetry });
     const projector = createProjector({
       store: log,
       readModel: kept,
@@ -176,7 +179,7 @@ export class RunningApi {
     const workers = new WorkerDirectory(store, readModel);
     const quotas = new LiveQuotas(store, quotaSettings, telemetry.failures);
     const queue = new RunQueue(store, readModel, clock, telemetry, false);
-    const secretStore = secretStoreOver(store, plainSecrets(pipelineSecrets));
+    const secretStore = secretStoreOver(store, plainSecrets(pipelineSecrets), clock);
     const { stored } = secretStore;
     const followers = [agents, sessions, apiKeys, tasks, topics, quotas, workers, queue, stored];
     const replayer = new Replayer({
@@ -214,7 +217,8 @@ export class RunningApi {
     tools.registry.addOffered(workers);
     const viewPositions: ApiDependencies['positions'] = {
       wait: async (projection, position, limit) =>
-        !waiting.inVain && (await positions.passed(projection, position, limit)).passed,
+        !waiting.timesOut &&
+        (await positions.passed(projection, position, Math.max(limit, SLOW_VIEW))).passed,
     };
     const quotaParts = {
       ...{ store, readModel, coordination, clock, telemetry, quotas },
@@ -245,7 +249,7 @@ export class RunningApi {
       identityProvider: identityProviderOf(settings.people, clock, telemetry.failures, 0),
       positions: viewPositions,
       tools: tools.registry,
-      // No extension calls it.
+      // Not used, as no extension calls it.
       depthOfRequest: async () => 0,
       requestedUpTo: async () => requestedUpTo.position ?? log.head(),
       stopping: stopping.signal,
@@ -335,7 +339,7 @@ export function useRunningApi(
     api = undefined;
   });
   return () => {
-    if (api === undefined) throw new Error('the interface runs only while a test does');
+    if (api === undefined) throw new Error('the interface runs only during the tests');
     return api;
   };
 }

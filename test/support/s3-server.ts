@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 /**
- * What a request is answered with instead. `hang`: nothing. `lost`: nothing, although it was carried out. `cut`: the first
- * half of the object.
+ * A response that replaces the normal one. `hang`: none. `lost`: none, although the request was carried out. `cut`: the
+ * first half of the object.
  */
 export type S3Fault =
   | 'hang'
@@ -22,8 +22,8 @@ interface StoredObject {
 const PAGE = 3;
 
 /**
- * A stand-in for a server of S3, at the level of HTTP: it checks signatures (version 4) and the SHA-256 of what is sent,
- * and answers as the reference of the interface says.
+ * A stand-in for an S3 server at the level of HTTP. It checks signatures (version 4) and the SHA-256 of the content,
+ * and responds according to the S3 API reference.
  */
 export class S3Server {
   readonly bucket = 'results';
@@ -31,9 +31,9 @@ export class S3Server {
   readonly credentials = { keyId: 'AKIATEST', secret: 'very/secret+key' };
   /** By key. */
   readonly objects = new Map<string, StoredObject>();
-  /** Of requests so far: `PUT <key>`. */
+  /** The requests so far: `PUT <key>`. */
   readonly requests: string[] = [];
-  /** Asked before each answer. */
+  /** Called before each response. */
   fault: (request: string) => S3Fault | null = () => null;
   url = '';
   readonly #server: Server;
@@ -148,7 +148,7 @@ export class S3Server {
     );
   }
 
-  /** The code of the error with which a request is refused; null for a good one. */
+  /** The error code with which a request is rejected; null for a valid one. */
   #refusalOf(request: IncomingMessage, url: URL, body: Buffer): string | null {
     const { headers } = request;
     const found =
@@ -193,7 +193,7 @@ function sendXml(response: ServerResponse, status: number, xml: string): void {
   response.writeHead(status, { 'Content-Type': 'application/xml' }).end(body);
 }
 
-/** Without a code, as a proxy in front of the server answers. */
+/** A response without a code, like that of a proxy in front of the server. */
 function sendError(response: ServerResponse, status: number, code: string): void {
   if (code === '') response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>no</h1>');
   else sendXml(response, status, `<Error><Code>${code}</Code><Message>no</Message></Error>`);

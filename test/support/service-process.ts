@@ -21,7 +21,7 @@ export interface Credentials {
 
 /** Maximum start time of a process. Generous: both cores may be busy with other tests. */
 const READY_LIMIT_MS = 30_000;
-/** Maximum time of a process to exit after SIGTERM, drain included. */
+/** Maximum time for a process to exit after SIGTERM, drain included. */
 const END_LIMIT_MS = 40_000;
 
 let built = false;
@@ -43,6 +43,7 @@ export class ServiceProcess {
   address = '';
   /** The process's log and other output. */
   readonly #output = new Signal<string>('the output of the service');
+  readonly #lines = new LogLines();
   readonly #ended = new Signal<ProcessEnd>('the end of the service');
   readonly #child: ChildProcess;
   #client: ApiClient | undefined;
@@ -58,8 +59,12 @@ export class ServiceProcess {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...strangersTo('SVC_', 'JWT_', 'NODE_ENV', 'OTEL_'), SVC_PORT: '0', ...settings },
     });
-    this.#child.stdout?.setEncoding('utf8').on('data', this.#output.send);
-    this.#child.stderr?.setEncoding('utf8').on('data', this.#output.send);
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#lines.add(text);
+        this.#output.send(text);
+      });
+    }
     this.#child.once('error', (error) => this.#output.send(`could not be started: ${error}`));
     this.#child.once('close', (code, signal) => this.#ended.send({ code, signal }));
     alive.add(this);
@@ -117,17 +122,8 @@ export class ServiceProcess {
   }
 
   /** The lines of its log so far, parsed. */
-  get log(): readonly Readonly<Record<string, unknown>>[] {
-    return this.output
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .flatMap((line) => {
-        try {
-          return [JSON.parse(line) as Record<string, unknown>];
-        } catch {
-          return []; // cut off by a kill
-        }
-      });
+  get log(): readonly LogLine[] {
+    return [...this.#lines.parsed];
   }
 
   /** Waits until it listens. Rejects if it exits instead. */
@@ -153,7 +149,8 @@ export class ServiceProcess {
         const { status, text } = await client.get('/health/ready');
         if (status !== 200) throw new Error(text);
       },
-      { limitMs, what: 'the service to be ready' },
+      // Each check slows the start down.
+      { limitMs, what: 'the service to be ready', everyMs: 50 },
     );
   }
 
@@ -196,12 +193,38 @@ export class ServiceProcess {
   }
 }
 
+type LogLine = Readonly<Record<string, unknown>>;
+
+/** The lines of a log as they arrive. Each is parsed once, however often a test reads them. */
+class LogLines {
+  readonly parsed: LogLine[] = [];
+  #rest = '';
+
+  add(text: string): void {
+    const lines = `${this.#rest}${text}`.split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!line.startsWith('{')) continue;
+      try {
+        this.parsed.push(JSON.parse(line) as LogLine);
+      } catch {
+        // The line is incomplete, or does not belong to the log.
+      }
+    }
+  }
+}
+
 /** The running processes. */
 const alive = new Set<ServiceProcess>();
 
 /** Called inside a `describe`: kills the processes that a test has left running. */
 export function endsItsProcesses(): void {
   afterEach(killAll);
+  after(killAll);
+}
+
+/** Called inside a `describe` whose tests share processes: kills those left running at its end. */
+export function endsItsProcessesAtTheEnd(): void {
   after(killAll);
 }
 

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { leavesNothingOpen } from './leaks.ts';
-import { deferred, eventually, found, Signal, WaitedInVain } from './signals.ts';
+import { deferred, eventually, found, Signal, WaitTimeoutError } from './signals.ts';
 
 async function failureOf(promise: Promise<unknown>): Promise<Error> {
   const outcome = await promise.then(
-    () => new Error('it resolved'),
+    () => new Error('the promise resolved'),
     (error: unknown) => error,
   );
   expect(outcome).to.be.instanceOf(Error);
@@ -42,8 +42,8 @@ describe('a signal', () => {
     const signal = new Signal<number>('the runs');
     signal.send(1);
     const failure = await failureOf(signal.wait((value) => value > 1, { limitMs: 5 }));
-    expect(failure).to.be.instanceOf(WaitedInVain);
-    expect(failure.message).to.match(/5 ms in vain for a fitting value of the runs; 1 values/);
+    expect(failure).to.be.instanceOf(WaitTimeoutError);
+    expect(failure.message).to.match(/5 ms in vain for a matching value of the runs; 1 values/);
   });
 });
 

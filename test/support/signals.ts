@@ -6,11 +6,13 @@ export interface WaitOptions {
   readonly limitMs?: number;
   /** The expected condition, for the error: "the run to end". */
   readonly what?: string;
+  /** The pause between two checks, in milliseconds; by default it grows with the wait. */
+  readonly everyMs?: number;
 }
 
 /** Rejection of a wait after its timeout; the message names the expected condition. */
-export class WaitedInVain extends Error {
-  override readonly name = 'WaitedInVain';
+export class WaitTimeoutError extends Error {
+  override readonly name = 'WaitTimeoutError';
 }
 
 interface Waiter<T> {
@@ -42,21 +44,21 @@ export class Signal<T = void> {
     }
   };
 
-  /** The first matching value, already sent or future. Rejects with {@link WaitedInVain}. */
+  /** The first matching value, already sent or future. Rejects with {@link WaitTimeoutError}. */
   wait(predicate: (value: T) => boolean = () => true, options: WaitOptions = {}): Promise<T> {
     const past = this.#values.findIndex(predicate);
     return past === -1 ? this.next(predicate, options) : Promise.resolve(this.#values[past] as T);
   }
 
-  /** The first matching value sent from now on. Rejects with {@link WaitedInVain}. */
+  /** The first matching value sent from now on. Rejects with {@link WaitTimeoutError}. */
   next(predicate: (value: T) => boolean = () => true, options: WaitOptions = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       const limitMs = options.limitMs ?? DEFAULT_LIMIT_MS;
       const timer = setTimeout(() => {
         this.#waiters.delete(waiter);
-        const what = options.what ?? `a fitting value of ${this.#name}`;
+        const what = options.what ?? `a matching value of ${this.#name}`;
         const seen = `${String(this.#values.length)} values were sent`;
-        reject(new WaitedInVain(`Waited ${String(limitMs)} ms in vain for ${what}; ${seen}`));
+        reject(new WaitTimeoutError(`Waited ${String(limitMs)} ms in vain for ${what}; ${seen}`));
       }, limitMs);
       const waiter: Waiter<T> = {
         predicate,
@@ -100,7 +102,7 @@ export function deferred<T = void>(): Deferred<T> {
 
 /**
  * Waits until a check neither throws nor returns false. For conditions caused by real I/O; prefer a
- * {@link Signal} or a virtual clock where possible. Rejects with {@link WaitedInVain}, with the
+ * {@link Signal} or a virtual clock where possible. Rejects with {@link WaitTimeoutError}, with the
  * check's last error as its cause and in its message.
  */
 export async function eventually(
@@ -123,8 +125,8 @@ async function poll<T>(
   options: WaitOptions,
 ): Promise<T> {
   const limitMs = options.limitMs ?? DEFAULT_LIMIT_MS;
-  const end = performance.now() + limitMs;
-  for (let turn = 0; ; turn += 1) {
+  const begun = performance.now();
+  for (;;) {
     let failure: unknown;
     try {
       const value = await look();
@@ -132,21 +134,30 @@ async function poll<T>(
     } catch (error) {
       failure = error;
     }
-    if (performance.now() >= end) {
+    const waited = performance.now() - begun;
+    if (waited >= limitMs) {
       const last = failure instanceof Error ? `: ${failure.message}` : '';
       const what = options.what ?? String(look);
-      throw new WaitedInVain(`Waited ${String(limitMs)} ms in vain for ${what}${last}`, {
+      throw new WaitTimeoutError(`Waited ${String(limitMs)} ms in vain for ${what}${last}`, {
         cause: failure,
       });
     }
-    await pause(turn);
+    await pause(waited, options.everyMs);
   }
 }
 
-/** A turn of the event loop first, then 1 to 20 ms, so a long wait does not keep a core busy. */
-function pause(turn: number): Promise<void> {
+/** How long checks follow each other without a pause, in milliseconds. */
+const NO_PAUSE_MS = 5;
+/** The longest pause between two checks, in milliseconds. */
+const MAX_PAUSE_MS = 100;
+
+/**
+ * At first a turn of the event loop, then a tenth of the wait so far. So a wait becomes longer by a
+ * tenth at most, and rarely disturbs a process that needs the processor.
+ */
+function pause(waited: number, everyMs = Math.min(MAX_PAUSE_MS, waited / 10)): Promise<void> {
   return new Promise((resolve) => {
-    if (turn < 20) setImmediate(resolve);
-    else setTimeout(resolve, Math.min(20, turn - 19));
+    if (waited < NO_PAUSE_MS) setImmediate(resolve);
+    else setTimeout(resolve, everyMs);
   });
 }

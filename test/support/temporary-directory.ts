@@ -12,7 +12,7 @@ export interface TemporaryDirectory {
 /** A file system in memory, which Linux has. */
 const IN_MEMORY = '/dev/shm';
 /** Required free space there, and required free memory, in bytes. */
-const ENOUGH = 4 * 2 ** 30;
+const MIN_FREE_BYTES = 4 * 2 ** 30;
 
 /**
  * Where tests write: in memory if there is enough, because the speed of a disk does not matter to
@@ -23,9 +23,9 @@ function whereTestsWrite(): string {
   try {
     accessSync(IN_MEMORY, constants.W_OK);
     const { bavail, bsize } = statfsSync(IN_MEMORY);
-    return bavail * bsize >= ENOUGH && freemem() >= ENOUGH ? IN_MEMORY : tmpdir();
+    return bavail * bsize >= MIN_FREE_BYTES && freemem() >= MIN_FREE_BYTES ? IN_MEMORY : tmpdir();
   } catch {
-    // Other systems have none.
+    // Other systems have no such file system.
     return tmpdir();
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../domain/clock.ts';
 import type { EventStore } from '../../domain/event-store.ts';
 import { SecretAccess, type SecretUse } from '../../domain/secrets/secret-access.ts';
 import {
@@ -13,7 +14,7 @@ import type { Tool } from '../../scheduler/tools/tool.ts';
 import { KeyCipher, type SecretKeys } from '../../stores/secrets/key-cipher.ts';
 import { StoredSecrets } from '../../stores/secrets/stored-secrets.ts';
 
-/** A tool that takes secrets and gives its arguments away. */
+/** A tool that accepts secrets and reveals its arguments. */
 export const reveal: Tool = {
   name: 'reveal',
   description: '',
@@ -33,8 +34,14 @@ export function plainSecrets(
       const value = values instanceof Map ? values.get(name) : (own?.value as string | undefined);
       if (value === undefined) return undefined;
       return {
-        ...{ name, value, version: null, source: 'environment', hostsRemedy: 'allow it' },
-        ...{ allowHosts: ['*'], allowTasks: null },
+        name,
+        value,
+        version: null,
+        source: 'environment',
+        hostsRemedy: 'allow it',
+        allowHosts: ['*'],
+        allowTasks: null,
+        expiresAt: null,
         ...limits,
       };
     },
@@ -42,8 +49,12 @@ export function plainSecrets(
 }
 
 /** Access to secrets; notes their uses. */
-export function accessTo(source: SecretSource, uses: SecretUse[] = []): SecretAccess {
-  return new SecretAccess(source, (use) => uses.push(use));
+export function accessTo(
+  source: SecretSource,
+  uses: SecretUse[] = [],
+  clock: Pick<Clock, 'now'> = Date,
+): SecretAccess {
+  return new SecretAccess(source, (use) => uses.push(use), clock);
 }
 
 export const noSecrets = accessTo(plainSecrets({}));
@@ -72,12 +83,17 @@ export class TestKeys implements SecretKeys {
   }
 }
 
-/** The secrets of a log, and others behind them. */
-export function secretStoreOver(store: EventStore, others: SecretSource) {
+/** The secrets of a log, with other backends after it. */
+export function secretStoreOver(
+  store: EventStore,
+  others: SecretSource,
+  clock: Pick<Clock, 'now'>,
+) {
   const keyring = new TestKeys();
   const cipher = new KeyCipher(keyring);
   const stored = new LiveStreams<SecretState, SecretEvent>(store, 'secret-', secretFold);
-  const access = accessTo(new LayeredSecrets([new StoredSecrets(stored, cipher), others]));
+  const sources = [new StoredSecrets(stored, cipher), others];
+  const access = accessTo(new LayeredSecrets(sources), [], clock);
   return { access, cipher, keyring, stored };
 }
 
@@ -88,5 +104,5 @@ export async function rejection(promise: Promise<unknown>): Promise<Error> {
   } catch (error) {
     if (error instanceof Error) return error;
   }
-  throw new Error('it was not rejected with an error');
+  throw new Error('the promise was not rejected with an error');
 }

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { createServer, type Server } from 'node:tls';
 import { certificate } from './certificates.ts';
 
-/** TLS in front of a stand-in that speaks without. */
+/** Adds TLS in front of a stand-in without it. */
 export class TlsFront {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -29,12 +29,12 @@ export class TlsFront {
         });
       }
     });
-    // Some never become secure.
+    // Includes connections that never become secure.
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
-    // Clients that do not trust it, or do not speak TLS, break the connection.
+    // Clients that do not trust the certificate, or do not speak TLS, break the connection.
     this.#server.on('tlsClientError', () => {});
   }
 
@@ -48,7 +48,8 @@ export class TlsFront {
 
   get port(): number {
     const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new Error('it does not listen');
+    if (address === null || typeof address === 'string')
+      throw new Error('the front does not listen');
     return address.port;
   }
 

@@ -2,7 +2,7 @@ import type { Cancel, Clock, Instant } from '../../domain/clock.ts';
 
 interface Timer {
   instant: Instant;
-  /** Set for a duration: see {@link VirtualClock.setTo}. */
+  /** Whether it was set for a duration; see {@link VirtualClock.setTo}. */
   readonly isLength: boolean;
   /** Order of creation: of two timers for one instant, the older fires first. */
   readonly sequence: number;
@@ -114,8 +114,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Moves to an instant and fires, in order, each timer due on the way, including new ones;
-   * asynchronous reactions run between them. Rejects with a callback's error, and with a RangeError
+   * Moves to an instant and fires, in order, each timer due on the way, including new ones.
+   * Asynchronous reactions run between them. Rejects with a callback's error, and with a RangeError
    * for a past instant.
    */
   advanceTo(target: Instant | string): Promise<void> {
@@ -133,8 +133,8 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Sets the time without the time between, also backwards: a machine that slept, or whose clock
-   * was corrected. Timers that are due now fire, late, on a later turn.
+   * Sets the time without passing the time in between, forwards or backwards, like a machine that
+   * slept or whose clock was corrected. Timers that are due now fire, late, on a later turn.
    */
   jumpTo(target: Instant | string): void {
     this.#now = toInstant(target);
@@ -145,7 +145,7 @@ export class VirtualClock implements Clock {
   }
 
   /**
-   * Sets the time like a machine's clock: as {@link jumpTo}, but timers for a duration keep their
+   * Sets the time like a machine's clock: like {@link jumpTo}, but timers for a duration keep their
    * remaining time.
    */
   setTo(target: Instant | string): void {

@@ -11,17 +11,17 @@ import { HttpError, badRequest, forbidden, unavailable } from '../../errors.ts';
 import { ItemList, behindCursor, cursorOf, listJson } from '../listing.ts';
 import { PublishEvent, TopicsQuery } from '../../schemas/schemas.ts';
 
-/** How long a publication waits for tasks that were just changed. Milliseconds. */
+/** The longest wait of a publication for the latest changes of tasks. Milliseconds. */
 const MAX_WAIT = 2000;
 
-/** Ids of tasks that are listed for a pattern. */
+/** How many ids of tasks are listed for a pattern. */
 const MAX_TASK_IDS = 1000;
 
 const byTopic: readonly Sort[] = [{ field: 'topic', direction: 'ascending' }];
 
 const publish = endpoint('POST /events', {
   operationId: 'publishEvent',
-  summary: 'Publishes an event; the tasks that listen to its topic are triggered',
+  summary: 'Publishes an event and triggers the tasks that listen to its topic',
   scopes: ['events:publish'],
   body: PublishEvent,
   idempotent: true,
@@ -62,7 +62,7 @@ const topics = endpoint('GET /topics', {
     const { dependencies, query } = call;
     const { limit, offset, cursor, matching } = query;
     const after = behindCursor(cursor, byTopic, { fields: { topic: 'text' } }).after?.key ?? null;
-    // The index in memory answers, once it has passed what the view has.
+    // The index in memory answers, once it has passed the view's position.
     await awaitTopics(dependencies, await dependencies.readModel.checkpoint(topicsProjection));
     const wanted = { matching, after, limit, offset: after === null ? offset : 0 };
     const page = dependencies.topics.page(call.reach, wanted, MAX_TASK_IDS);
@@ -80,7 +80,7 @@ const topics = endpoint('GET /topics', {
 
 export const eventEndpoints: readonly Endpoint[] = [publish, topics];
 
-/** An agent publishes as itself; an admin as any agent that exists. The event is in the agent's namespace. */
+/** An agent publishes as itself, an admin as any existing agent. The event is in that agent's namespace. */
 async function sourceOf(
   call: Call<PublishEvent>,
 ): Promise<{ readonly id: string; readonly namespace: string }> {

@@ -2,20 +2,26 @@ import { triggeredRunId } from '../../../domain/ids.ts';
 import { namespaceField, namespaceOf } from '../../../domain/namespaces/namespace.ts';
 import {
   newestPublished,
+  publicationQuery,
   publishedProjection,
   recentQuery,
   type PublishedDocument,
 } from '../../../projections/views/published.ts';
-import { EventPage, MAX_SHOWN_RUNS } from '../../schemas/response-schemas-events.ts';
-import { endpoint, type Endpoint } from '../../endpoint.ts';
+import {
+  EventPage,
+  MAX_SHOWN_RUNS,
+  PublishedEvent,
+} from '../../schemas/response-schemas-events.ts';
+import { endpoint, idIn, type Endpoint } from '../../endpoint.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { actorName } from '../agent-names.ts';
 import { behindCursor, cursorOf, cutPayload, listJson, readPage } from '../listing.ts';
-import { EventQuery } from '../../schemas/schemas.ts';
+import { inReach } from '../lookup.ts';
+import { EventQuery, ReadQuery } from '../../schemas/schemas.ts';
 
 const list = endpoint('GET /events', {
   operationId: 'listEvents',
-  summary: 'Lists publications with the runs that each caused, newest first',
+  summary: 'Lists published events with the runs that each caused, newest first',
   scopes: ['events:read'],
   query: EventQuery,
   hasLargeResponse: true,
@@ -36,9 +42,26 @@ const list = endpoint('GET /events', {
   },
 });
 
-export const eventListEndpoints: readonly Endpoint[] = [list];
+const one = endpoint('GET /events/:event_id', {
+  operationId: 'getEvent',
+  summary: 'Shows a published event with the runs that it caused',
+  scopes: ['events:read'],
+  query: ReadQuery,
+  reads: [publishedProjection],
+  responses: { 200: PublishedEvent },
+  async handle(call) {
+    const { dependencies, reach } = call;
+    const id = idIn(call, 'event_id');
+    const [kept] = await dependencies.readModel.find(publishedProjection, publicationQuery(id));
+    const document = kept?.document as PublishedDocument | undefined;
+    const found = inReach({ reach, own: null }, 'event', id, document);
+    return { body: await show(found, dependencies) };
+  },
+});
 
-/** The ids of runs follow from the event and the task, so none is looked up. */
+export const eventListEndpoints: readonly Endpoint[] = [list, one];
+
+/** The ids of runs derive from the event and the task, so no lookup is needed. */
 async function show(
   document: PublishedDocument,
   dependencies: Pick<ApiDependencies, 'agents'>,

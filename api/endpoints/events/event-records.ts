@@ -4,7 +4,9 @@ import type { EventType } from '../../../domain/events/catalogue.ts';
 /** Replaces a hidden value. */
 export const HIDDEN = '***';
 
-/** Fields of events that nobody sees: hashes, by which a secret could be guessed offline, and encrypted secrets. */
+/**
+ * Fields of events that are never shown: encrypted secrets, and hashes, from which a secret could be guessed offline.
+ */
 export const hiddenFields: Partial<Record<EventType, readonly string[]>> = {
   AgentCredentialsSet: ['secret_hash'],
   ApiKeyCreated: ['key_hash'],
@@ -12,7 +14,7 @@ export const hiddenFields: Partial<Record<EventType, readonly string[]>> = {
   SecretResealed: ['data_key'],
 };
 
-/** An event as an auditor sees it: complete, but for hidden fields. */
+/** An event as an auditor sees it: complete except for hidden fields. */
 export function showEvent(event: RecordedEvent): object {
   const { stream, revision, position, id, type, data, metadata, createdAt } = event;
   const hidden = hiddenFields[type] ?? [];

@@ -25,7 +25,7 @@ type Kept = ViewDocument<PublishedDocument | TopicExtentDocument>;
 const recent = endpoint('GET /stream/recent', {
   aliases: ['/events/stream/recent'],
   operationId: 'listRecentEvents',
-  summary: 'Lists the latest publications, newest first',
+  summary: 'Lists the latest published events, newest first',
   scopes: ['events:read'],
   query: RecentQuery,
   hasLargeResponse: true,
@@ -48,7 +48,7 @@ const recent = endpoint('GET /stream/recent', {
 const cleanup = endpoint('DELETE /stream/cleanup', {
   aliases: ['/events/stream/cleanup'],
   operationId: 'deleteOldEvents',
-  summary: 'Deletes older publications',
+  summary: 'Deletes older published events',
   scopes: ['admin'],
   query: CleanupQuery,
   reads: [publishedProjection],
@@ -61,7 +61,7 @@ const cleanup = endpoint('DELETE /stream/cleanup', {
       ? 'older events are deleted'
       : 'some older events are deleted; repeat the request for the rest';
     const details = { deleted_count: deleted, max_age_hours, cutoff: toIso(cutoff), complete };
-    // If nothing was deleted, the position up to which nothing was older.
+    // If no event was deleted: the position up to which no event was older.
     const { readModel } = call.dependencies;
     return success(message, details, position ?? (await readModel.checkpoint(publishedProjection)));
   },
@@ -75,7 +75,7 @@ function show(document: PublishedDocument): object {
   return { event_id, stream_id, topic, payload, source_agent_id, published_at, triggered_tasks };
 }
 
-/** Trims topic by topic until the time is over: the next request finds the rest. */
+/** Trims topic by topic until the time is over. The next request finds the remaining topics. */
 async function trimAll(
   call: Call<unknown, CleanupQuery>,
   cutoff: number,

@@ -32,11 +32,11 @@ import { administeredAgent } from '../lookup.ts';
 
 const scopes = ['admin', namespaceAdmin] as const;
 
-// Without an Idempotency-Key, which would record the answer with the secret.
+// Takes no Idempotency-Key, because its record would contain the response with the secret.
 const newSecret = endpoint('POST /agents/:agent_id/webhook-secret', {
   operationId: 'rotateWebhookSecret',
   summary:
-    "Gives an agent's webhook a new secret, shown this once; the old one signs for another day",
+    "Gives an agent's webhook a new secret, shown only once; the old one also signs for another day",
   scopes,
   responses: { 200: WebhookSecret },
   responseHeaders: ['ETag'],
@@ -82,7 +82,7 @@ const test = endpoint('POST /agents/:agent_id/webhook-test', {
 
 const list = endpoint('GET /agents/:agent_id/webhooks/deliveries', {
   operationId: 'listWebhookDeliveries',
-  summary: "Lists what was sent to an agent's webhook and what it answered, newest first",
+  summary: "Lists the messages to an agent's webhook with its responses, newest first",
   scopes,
   query: DeliveryQuery,
   hasLargeResponse: true,
@@ -96,10 +96,11 @@ const list = endpoint('GET /agents/:agent_id/webhooks/deliveries', {
   },
 });
 
-// Not for administrators of a namespace, who may not see the webhooks of agents that can do more than they.
+// Not for administrators of a namespace, because they may not see webhooks of agents with more
+// scopes than they have.
 const resent = endpoint('GET /webhooks/resent', {
   operationId: 'listResentWebhooks',
-  summary: 'Lists the deliveries to all agents that were sent more than once, the latest first',
+  summary: 'Lists the deliveries, of all agents, that were sent more than once, the latest first',
   scopes: ['admin'],
   query: ResentQuery,
   hasLargeResponse: true,

@@ -18,8 +18,8 @@ type Reader = Pick<Call, 'action' | 'caller' | 'context' | 'dependencies' | 'par
 };
 
 /**
- * Records a read of the audit or of the past, if the settings ask for that. It is durable before the answer: what could
- * not be recorded is not shown.
+ * Records a read of the audit or of the past, if the settings ask for that. The record is durable before the response
+ * is sent, so no read is shown without a record.
  */
 export async function recordReading(call: Reader): Promise<void> {
   const { action, caller, context, dependencies, parameters, query } = call;
@@ -33,20 +33,23 @@ export async function recordReading(call: Reader): Promise<void> {
   await store.append(stream, toNewEvents(stream, [{ type: 'AuditRead', data }], own), 'any');
 }
 
-/** @param parameter that asks for the past @throws HttpError 403 without the scope `audit:read` */
+/**
+ * @param parameter the name of the query parameter that asks for the past
+ * @throws HttpError 403 without the scope `audit:read`
+ */
 export function requireAuditScope({ caller }: Pick<Reader, 'caller'>, parameter: string): void {
   if (caller === null || caller.admin || caller.scopes.includes(auditScope)) return;
   throw forbidden(`${parameter} needs the scope ${auditScope}`, [auditScope], caller.scopes);
 }
 
-/** Query of a resource that may be read as it was. */
+/** Query of a resource that may be read in a past state. */
 export const PastQuery = Type.Object({
   after: pageParameters.after,
   as_of: Type.Optional(
     Type.String({
       maxLength: 64,
       description:
-        'an instant (ISO 8601; of a task, without an offset in its zone, and a date alone is the end of that day), ' +
+        'an instant in ISO 8601 (for a task, a time without an offset is in its zone, and a date means the end of that day), ' +
         'or a position of the log',
     }),
   ),
@@ -55,8 +58,8 @@ export type PastQuery = Static<typeof PastQuery>;
 
 /**
  * The instant or position that `as_of` asks for; null for the present.
- * @param zoneOf see {@link parseMoment}
- * @throws HttpError 403 without the scope `audit:read`, 400 for what is neither an instant nor a position
+ * @param zoneOf see {@link parsePointInTime}
+ * @throws HttpError 403 without the scope `audit:read`, 400 for a value that is neither an instant nor a position
  */
 export async function pastAskedFor(
   call: Reader & { readonly query: { readonly as_of?: string } },
@@ -65,7 +68,7 @@ export async function pastAskedFor(
   const { dependencies, query } = call;
   if (query.as_of === undefined) return null;
   requireAuditScope(call, 'as_of');
-  const past = await parseMoment('as_of', query.as_of, dependencies, zoneOf);
+  const past = await parsePointInTime('as_of', query.as_of, dependencies, zoneOf);
   await recordReading(call);
   return past;
 }
@@ -73,9 +76,9 @@ export async function pastAskedFor(
 /**
  * Parses an instant or a position of the log.
  * @param zoneOf the time zone of an instant without an offset; default: it must have one
- * @throws HttpError 400 for what is neither
+ * @throws HttpError 400 for any other string
  */
-export async function parseMoment(
+export async function parsePointInTime(
   field: string,
   given: string,
   { store }: Pick<Call['dependencies'], 'store'>,
@@ -87,7 +90,7 @@ export async function parseMoment(
     return { kind: 'position', position: given };
   }
   if (/^\d{1,15}$/.test(given)) {
-    const issue = 'is no instant; a position must have all its digits, as in X-Event-Position';
+    const issue = 'is not an instant; a position must have all its digits, as in X-Event-Position';
     throw badRequest([{ field, issue }]);
   }
   // A date alone means the end of that day.

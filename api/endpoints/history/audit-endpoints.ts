@@ -31,7 +31,7 @@ const SERVICE = 'service';
 
 const list = endpoint('GET /audit', {
   operationId: 'listAudit',
-  summary: 'Lists who did what, and what was refused, newest first',
+  summary: 'Lists the commands of agents and refused requests, newest first',
   scopes: [auditScope],
   query: AuditQuery,
   hasLargeResponse: true,
@@ -62,7 +62,7 @@ const list = endpoint('GET /audit', {
 
 const live = endpoint('GET /audit/live', {
   operationId: 'watchAudit',
-  summary: 'Streams who does what as it happens (server-sent events)',
+  summary: 'Streams commands and refused requests as they happen (server-sent events)',
   scopes: [auditScope],
   query: AuditLiveQuery,
   responses: { 200: eventStream },
@@ -90,7 +90,7 @@ const live = endpoint('GET /audit/live', {
 
 export const auditEndpoints: readonly Endpoint[] = [list, live];
 
-/** @throws HttpError 400 for what is neither an agent's id nor `service` */
+/** @throws HttpError 400 for a value that is neither an agent's id nor `service` */
 function actorOf(actor: string | undefined): string | undefined {
   if (actor === undefined || actor === SERVICE || actor === ANONYMOUS) return actor;
   if (isUuid(actor)) return actor.toLowerCase();
@@ -103,7 +103,8 @@ async function readView(
   { limit, cursor }: AuditQuery,
 ): Promise<EndpointResponse> {
   const filters = auditFilters(wanted);
-  // No index has more than one equality within a namespace: counting would read every document of the first.
+  // No index covers more than one equality within a namespace, so counting would read every document that matches the
+  // first.
   const equalities = filters.filter(({ op, field }) => op === 'eq' && field !== 'namespace');
   const isCounted = equalities.length <= 1;
   const counted = isCounted ? filters : null;
@@ -118,8 +119,8 @@ async function readView(
 }
 
 /**
- * Examines the view's documents one by one, within {@link scanLimits}, for filters without an index. The audit grows at
- * its newer end only, so all pages show what the snapshot of the first held.
+ * Examines the view's documents one by one, within {@link scanLimits}, for filters without an index. The audit grows
+ * only at its newer end, so all pages show the snapshot of the first page.
  */
 async function scanView(
   { readModel, clock, names }: AuditStores,

@@ -13,7 +13,7 @@ export interface AuditItemFilters {
   readonly search?: string | undefined;
 }
 
-/** Looks up the names of agents, and of tasks within the caller's reach: a refused request may name any. */
+/** Looks up the names of agents, and of tasks within the caller's reach. A refused request may name any task. */
 export function namesIn({ dependencies, reach }: Pick<Call, 'dependencies' | 'reach'>): Names {
   const { agents, tasks, store } = dependencies;
   return new Names({
@@ -41,7 +41,7 @@ export async function namedItem(document: AuditDocument, names: Names): Promise<
   return { ...named, task_title, subject, ...more, call };
 }
 
-/** A refusal is in its agent's stream; it or its path names the task, run or backfill. */
+/** A refusal is in its agent's stream. Its data or its path names the task, run or backfill. */
 function taskOfItem({ refusal, stream }: AuditDocument, names: Names): Promise<string | null> {
   if (refusal?.run_id !== undefined) return names.taskOf(streams.run(refusal.run_id));
   const [, kind = '', id = ''] =

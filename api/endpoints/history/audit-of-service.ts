@@ -16,7 +16,7 @@ import { invalidCursor } from '../listing.ts';
 import type { InReach } from './streams-in-reach.ts';
 import { matches, namedItem, type AuditItemFilters } from './audit-naming.ts';
 
-/** What one request examines: items, items at a time, and milliseconds. */
+/** The limits of one request: items, items at a time, and milliseconds. */
 export const scanLimits = { items: 5_000, page: 500, duration: 1000 };
 
 export interface AuditStores {
@@ -31,11 +31,14 @@ export type AllAuditFilters = AuditFilters & AuditItemFilters;
 /** Reads a page backwards: by revisions of a stream, or by positions of the log. */
 interface BackwardReader {
   readonly read: (from: string | undefined) => Promise<readonly RecordedEvent[]>;
-  /** Where to continue before an event; null at the beginning. */
+  /** The place before an event from which reading continues; null at the beginning. */
   readonly before: (event: RecordedEvent) => string | null;
 }
 
-/** What the service did, newest first: from the log, within {@link scanLimits}, as it would be most of the view. */
+/**
+ * The actions of the service, newest first. They are read from the log, within {@link scanLimits}, because they would
+ * be most of the view.
+ */
 export async function auditOfService(
   {
     store,
@@ -75,7 +78,7 @@ export async function auditOfService(
   return { items, total: null, next_cursor: from ?? null };
 }
 
-/** @param to nothing that occurred later is wanted */
+/** @param to leaves out all events that occurred later */
 const streamReader = (
   store: EventStore,
   stream: string,
@@ -91,7 +94,7 @@ const streamReader = (
   before: ({ revision }) => (revision === 0 ? null : String(revision - 1)),
 });
 
-/** @param end where the first page begins */
+/** @param end the position at which the first page begins */
 const logReader = (store: EventStore, end: () => Promise<Position | null>): BackwardReader => ({
   read: async (from) => {
     const place = from ?? (await end());
@@ -105,7 +108,7 @@ const logReader = (store: EventStore, end: () => Promise<Position | null>): Back
   before: ({ position }) => position,
 });
 
-/** The position behind all that occurred up to an instant; null for the end of the log. */
+/** The position after all events that occurred up to an instant; null for the end of the log. */
 async function endOf(
   stores: Pick<AuditStores, 'store' | 'readModel'>,
   to: string | undefined,
@@ -117,8 +120,8 @@ async function endOf(
 }
 
 /**
- * A revision behind which nothing occurred up to an instant, found by bisection; undefined for the stream's end. As
- * clocks differ a little, it may lie somewhat later.
+ * A revision after all events that occurred up to an instant, found by bisection; undefined for the stream's end.
+ * Because clocks differ a little, the revision may lie somewhat later.
  */
 async function revisionUpTo(
   store: EventStore,

@@ -13,12 +13,12 @@ import { behindCursor, cursorOf } from '../listing.ts';
 import type { InReach } from './streams-in-reach.ts';
 import { matchingItems, type AuditItemFilters } from './audit-naming.ts';
 
-/** Events that are read at a time. */
+/** How many events are read at a time. */
 const READ = 500;
 
 /**
- * What agents did in one short stream, newest first: from the log, in the form of the audit view.
- * @param filters.stream all of its events are read
+ * The actions of agents in one short stream, newest first. They are read from the log, in the form of the audit view.
+ * @param filters.stream the stream, whose events are all read
  * @throws HttpError 400 for a cursor of another list; EventStoreError `UNAVAILABLE`
  */
 export async function auditOfStream(
@@ -29,7 +29,7 @@ export async function auditOfStream(
   }: {
     readonly store: EventStore;
     readonly names: Names;
-    /** Whether an event is in the reader's reach; null: every one is. */
+    /** Whether an event is in the reader's reach; null: every event is. */
     readonly isVisible: InReach | null;
   },
   filters: EventFilters & AuditItemFilters & { readonly stream: string },
@@ -49,7 +49,7 @@ export async function auditOfStream(
   const rest = found.filter(isBehind);
   const items = rest.slice(0, limit);
   const last = items.at(-1);
-  // The view counts no more than one equality, either.
+  // Like the view, counts with at most one equality.
   const isCounted = filters.actor === undefined && filters.type === undefined;
   const next_cursor =
     rest.length > limit && last
@@ -58,7 +58,7 @@ export async function auditOfStream(
   return { items, total: isCounted ? found.length : null, next_cursor };
 }
 
-/** The events of a stream; it includes unreadable ones, which no view has. */
+/** The events of a stream, including unreadable ones, which no view has. */
 async function* eventsOf(store: EventStore, stream: string): AsyncGenerator<RecordedEvent> {
   for (let from = 0; ;) {
     const page = await store.readStream(stream, { from, limit: READ, faulty: true });

@@ -47,7 +47,7 @@ function historyEndpoint(
   const parameter = path.slice(path.indexOf(':') + 1);
   return endpoint(`GET ${path}/history`, {
     operationId,
-    summary: `Lists what was done to ${kind === 'agent' ? 'an' : 'a'} ${kind}, by whom, and what it changed; oldest first`,
+    summary: `Lists the events of ${kind === 'agent' ? 'an' : 'a'} ${kind} with their authors and changes, oldest first`,
     scopes: [auditScope],
     query: HistoryQuery,
     hasLargeResponse: true,

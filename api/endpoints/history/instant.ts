@@ -11,17 +11,17 @@ import type { Call } from '../../endpoint.ts';
 import { HttpError, badRequest } from '../../errors.ts';
 
 /**
- * A client's timestamp, normalized (UTC, milliseconds); undefined where it gives none.
- * @throws HttpError 400 naming the field, for what is no timestamp with an offset
+ * A client's timestamp, normalized (UTC, milliseconds); undefined if the client gave none.
+ * @throws HttpError 400 naming the field, for a string that is not a timestamp with an offset
  */
 export function instant(field: string, given: string | undefined): string | undefined {
   return given === undefined ? undefined : toIso(instantOf(field, given, null));
 }
 
 /**
- * As {@link instant}; without an offset it is wall time in a task's zone.
- * @param zoneOf called only for what has no offset; null where there is no such task
- * @param edge what a date without a time means
+ * Like {@link instant}, but a timestamp without an offset is wall time in a task's zone.
+ * @param zoneOf called only for a timestamp without an offset; null if there is no such task
+ * @param edge the meaning of a date without a time
  * @throws HttpError 400 naming the field, and what `zoneOf` throws
  */
 export async function instantOfTask(
@@ -37,7 +37,7 @@ export async function instantOfTask(
   return toIso(instantOf(field, given, await zoneOf(), edge));
 }
 
-/** Reads `start_time` and `end_time` of runs, of which a date without a time includes that day in the task's zone. */
+/** Reads `start_time` and `end_time` of runs. A date without a time includes that day in the task's zone. */
 export function spanReader(
   call: Pick<Call, 'dependencies' | 'reach'>,
   taskId: string | undefined,
@@ -84,7 +84,7 @@ export async function zoneOfTask(
 /**
  * A client's timestamp. The plus of an offset may be a space, as in a query that was not percent-encoded.
  * @param zone of wall time without an offset; null: an offset is required
- * @param edge what a date without a time means
+ * @param edge the meaning of a date without a time
  * @throws HttpError 400 naming the field
  */
 export function instantOf(
@@ -98,7 +98,7 @@ export function instantOf(
   throw badRequest([{ field, issue: found.issue }]);
 }
 
-/** As {@link instantOf}; returns what is wrong instead of throwing. */
+/** Like {@link instantOf}, but returns the fault instead of throwing it. */
 export function readInstant(
   given: string,
   zone: string | null,

@@ -13,7 +13,7 @@ import {
   type ReplayItem,
 } from '../../schemas/response-schemas-replays.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
-import { parseMoment } from './audit-access.ts';
+import { parsePointInTime } from './audit-access.ts';
 import type { ApiDependencies } from '../../dependencies.ts';
 import { endpoint, success, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
@@ -24,7 +24,7 @@ const HOUR = 3_600_000;
 
 const list = endpoint('GET /replays', {
   operationId: 'listReplays',
-  summary: 'Lists the replays: views as of an instant or a position, built or being built',
+  summary: 'Lists the replays: views as of an instant or a position, finished or in progress',
   scopes: ['ops'],
   query: ReadQuery,
   responses: { 200: ReplayList },
@@ -80,26 +80,33 @@ async function show(dependencies: ApiDependencies, replay: Replay): Promise<Repl
   const { name, until, at, views, rate, by, documents, error } = replay;
   const state = await stateOf(dependencies, replay);
   return {
-    ...{ name, state, until, at, views: [...views], rate, by },
+    name,
+    state,
+    until,
+    at,
+    views: [...views],
+    rate,
+    by,
     ordered_at: replay.orderedAt,
     kept_until: toIso(replay.keptUntil),
     ...(await progressOf(dependencies, replay, state)),
-    ...{ documents, error },
+    documents,
+    error,
   };
 }
 
-/** The place of `until` in the log. @throws HttpError 400 for one before the first event */
+/** The place of `until` in the log. @throws HttpError 400 for an instant before the first event */
 async function placeOf(until: string, dependencies: ApiDependencies): Promise<PlaceInLog> {
   const { store } = dependencies;
-  const moment = await parseMoment('until', until, dependencies);
-  if (moment.kind === 'instant') {
-    const place = await positionAt(dependencies, moment.at);
+  const point = await parsePointInTime('until', until, dependencies);
+  if (point.kind === 'instant') {
+    const place = await positionAt(dependencies, point.at);
     if (place === null) throw beforeFirstEvent();
-    // Statistics go by the instant that was asked for, not by that of the event.
+    // Statistics use the requested instant, not the instant of the event.
     const now = toIso(dependencies.clock.now());
-    return { position: place.position, at: moment.at < now ? moment.at : now };
+    return { position: place.position, at: point.at < now ? point.at : now };
   }
-  const { position } = moment;
+  const { position } = point;
   const [next] = await store.readAll(position, 1);
   const [last] = await store.readAllBackwards(next?.position ?? null, 1);
   if (last === undefined) throw beforeFirstEvent();

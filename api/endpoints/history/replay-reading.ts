@@ -19,16 +19,16 @@ type Stores = Pick<ApiDependencies, 'store' | 'readModel' | 'clock' | 'coordinat
 /** Errors of `?view=`. */
 export const viewRefusals = ['not_found', 'conflict'] as const;
 
-/** Where a read goes, and its present. */
+/** The read model of a read, and the instant that counts as its present. */
 export interface ReadingPlace {
   readonly dependencies: ApiDependencies;
   readonly now: Instant;
 }
 
 /**
- * The views that a read goes to: the live ones, or those of the replay that `?view=` names.
- * @throws HttpError 403 without the scope `audit:read`, 404 for an unknown replay, 503 while it is being built, 409 where
- *   that failed
+ * The views that a request reads: the live ones, or those of the replay that `?view=` names.
+ * @throws HttpError 403 without the scope `audit:read`, 404 for an unknown replay, 503 while the replay is being built,
+ *   409 if building it failed
  */
 export async function placeOfReading(
   call: Call<unknown, { readonly view?: string }>,
@@ -56,7 +56,7 @@ export async function placeOfReading(
   return { dependencies: { ...dependencies, readModel }, now: fromIso(replay.at) };
 }
 
-/** All replays by name, but for deleted ones. */
+/** All replays by name, except deleted ones. */
 export async function replaysOf({
   store,
 }: Pick<Stores, 'store'>): Promise<ReadonlyMap<string, Replay>> {

@@ -10,19 +10,19 @@ import { StreamEvents, StreamPage } from '../../schemas/response-schemas-audit.t
 import { auditScope, recordReading } from './audit-access.ts';
 import { EventsQuery, StreamsQuery } from '../../schemas/audit-schemas.ts';
 import { EVERY_NAMESPACE } from '../../../projections/reach.ts';
-import { seal, unseal } from '../../access/sealed.ts';
+import { seal, unseal } from '../../access/string-encryption.ts';
 import { endpoint, type Call, type Endpoint } from '../../endpoint.ts';
 import { notFound } from '../../errors.ts';
 import { streamNamespacesIn } from './streams-in-reach.ts';
 import { ItemList, invalidCursor, listJson } from '../listing.ts';
 import { showEvent } from '../events/event-records.ts';
 
-/** Events that are read at a time: each may have 512 KiB. */
+/** How many events are read at a time. Each may have 512 KiB. */
 const PAGE = 20;
 
 const list = endpoint('GET /streams', {
   operationId: 'listStreams',
-  summary: 'Lists the streams of the log whose names begin with a prefix',
+  summary: 'Lists the streams of the log with names that begin with a prefix',
   scopes: [auditScope],
   query: StreamsQuery,
   hasLargeResponse: true,
@@ -43,7 +43,7 @@ const list = endpoint('GET /streams', {
       return { stream, revision, last_at };
     });
     const place = next === null ? null : cursorAt(next, prefix);
-    // The place may be another namespace's stream.
+    // The cursor may point to another namespace's stream.
     const next_cursor = place !== null && isScoped ? seal(place, jwtKey) : place;
     return { body: { items, next_cursor } };
   },
@@ -76,11 +76,11 @@ const read = endpoint('GET /streams/:stream', {
 
 export const streamEndpoints: readonly Endpoint[] = [list, read];
 
-/** Streams that are read at a time, and pages of one request, where most may be out of reach. */
+/** How many streams are read at a time, and how many pages one request reads at most if most are out of reach. */
 const SCANNED = 200;
 const MAX_SCANS = 20;
 
-/** The streams in the caller's reach. A page may be short, or empty, and still be followed by another one. */
+/** The streams in the caller's reach. Another page may follow even after a short or empty one. */
 async function listInReach(
   { dependencies, reach }: Pick<Call, 'dependencies' | 'reach'>,
   options: Parameters<EventStore['listStreams']>[0],
@@ -119,8 +119,8 @@ async function listStreams(store: EventStore, options: Parameters<EventStore['li
 }
 
 /**
- * Events as JSON, and the last of them. They are complete, as nothing else shows what the log has.
- * @throws EventStoreError `CORRUPT_EVENT` where the first event can't be read; later ones end the page
+ * Events as JSON, and the last event. They are complete, because no other endpoint shows the content of the log.
+ * @throws EventStoreError `CORRUPT_EVENT` if the first event cannot be read; a later unreadable event ends the page
  */
 async function readEvents(
   store: EventStore,
@@ -177,7 +177,7 @@ function placeOf(cursor: string, prefix: string): string {
     const [given, place] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     if (given === prefix && typeof place === 'string') return place;
   } catch {
-    // Falls through to the error: whatever it is, it is no cursor of this service.
+    // Falls through to the error, because the string is not a cursor of this service.
   }
   throw invalidCursor();
 }

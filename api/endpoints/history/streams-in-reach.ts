@@ -4,7 +4,7 @@ import { EVERY_NAMESPACE } from '../../../projections/reach.ts';
 import { StreamNamespaces } from '../../../projections/reading/stream-namespaces.ts';
 import type { Call } from '../../endpoint.ts';
 
-/** Looks up which namespace streams belong to. */
+/** Looks up which namespaces streams belong to. */
 export function streamNamespacesIn({
   agents,
   tasks,
@@ -26,20 +26,20 @@ export function streamNamespacesIn({
 /** Whether an event is in somebody's reach. */
 export type InReach = (event: RecordedEvent) => Promise<boolean>;
 
-type Reaching = Pick<Call, 'dependencies' | 'reach'>;
+type CallReach = Pick<Call, 'dependencies' | 'reach'>;
 
-/** Whether an event is in the caller's reach, by its stream; null where every one is. */
-export function streamsInReach(call: Reaching): InReach | null {
+/** Whether an event is in the caller's reach, by its stream; null if every event is. */
+export function streamsInReach(call: CallReach): InReach | null {
   return eventsInReach(call, null);
 }
 
-/** As {@link streamsInReach}, for the audit: what concerns several namespaces is in the audit of `default`. */
-export function auditInReach(call: Reaching): InReach | null {
+/** Like {@link streamsInReach}, but for the audit, in which events about several namespaces belong to `default`. */
+export function auditInReach(call: CallReach): InReach | null {
   return eventsInReach(call, DEFAULT_NAMESPACE);
 }
 
 function eventsInReach(
-  { dependencies, reach }: Reaching,
+  { dependencies, reach }: CallReach,
   ofShared: typeof DEFAULT_NAMESPACE | null,
 ): InReach | null {
   if (reach === EVERY_NAMESPACE) return null;

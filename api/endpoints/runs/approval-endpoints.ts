@@ -28,7 +28,7 @@ const scopes = ['tasks:read'] as const;
 
 const list = endpoint('GET /approvals', {
   operationId: 'listApprovals',
-  summary: 'Lists what steps wait to have approved, and what was decided, newest first',
+  summary: 'Lists approvals that steps wait for, and past decisions, newest first',
   scopes,
   acceptsOwn: true,
   query: ApprovalQuery,
@@ -92,7 +92,7 @@ const reject = endpoint('POST /approvals/:approval_id/reject', {
 
 export const approvalEndpoints: readonly Endpoint[] = [list, one, approve, reject];
 
-/** Whether a caller that sees only its own sees a wait: one of its tasks. */
+/** Whether a caller that sees only its own records sees a wait: the wait must belong to one of its tasks. */
 async function isOwn(
   { dependencies, own }: Pick<Call, 'dependencies' | 'own'>,
   { task_id }: WaitDocument,
@@ -102,7 +102,9 @@ async function isOwn(
   return state.status !== 'none' && state.definition.created_by === own;
 }
 
-/** @throws HttpError 404, 403; RefusalError `STATE_CONFLICT` once it is decided, has expired, or its run has ended */
+/**
+ * @throws HttpError 404, 403; RefusalError `STATE_CONFLICT` if it is already decided, has expired, or its run has ended
+ */
 async function decide(
   call: Call<DecideApproval | undefined>,
   approved: boolean,
@@ -149,7 +151,7 @@ async function show(
   dependencies: Pick<ApiDependencies, 'agents'>,
 ): Promise<Approval> {
   const { approval, approval_state: state } = wait;
-  if (approval === null || state === null) throw new Error(`wait ${id} is no approval`);
+  if (approval === null || state === null) throw new Error(`wait ${id} is not an approval`);
   const { message, approvers, decided_by, decided_at, comment } = approval;
   const namespace = namespaceOf(wait);
   const [decided_by_name, approver_names] = await Promise.all([

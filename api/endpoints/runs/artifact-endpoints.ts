@@ -15,14 +15,14 @@ import { notFound } from '../../errors.ts';
 import { inReach } from '../lookup.ts';
 import { ReadQuery } from '../../schemas/schemas.ts';
 
-/** How long a client may read nothing before it is disconnected. Milliseconds. */
+/** A client that reads nothing for this many milliseconds is disconnected. */
 const STALL_TIMEOUT = 120_000;
 
 const artifact = endpoint('GET /runs/:run_id/artifacts/:artifact', {
   operationId: 'getRunArtifact',
-  summary: 'Returns a large result of a run, which the run shows as a reference',
+  summary: 'Returns a large result of a run',
   description:
-    'A result over 256 KiB is shown as `{artifact, size_bytes, sha256}`. This is the JSON that the reference stands for. Its SHA-256 is checked before it is sent, and is the `ETag`.',
+    'A run shows a result over 256 KiB as a reference, `{artifact, size_bytes, sha256}`. This endpoint returns the result itself, as JSON. Its SHA-256 is checked before it is sent, and is the `ETag`.',
   scopes: ['runs:read'],
   acceptsOwn: true,
   query: ReadQuery,
@@ -33,7 +33,7 @@ const artifact = endpoint('GET /runs/:run_id/artifacts/:artifact', {
     const { readModel, artifacts } = call.dependencies;
     const id = idIn(call, 'run_id');
     const name = idIn(call, 'artifact');
-    // Those of a removed run are gone, or about to be.
+    // The artifacts of a removed run are already removed, or will be soon.
     inReach(call, 'run', id, (await readModel.get(runsProjection, id))?.document);
     const { store } = artifacts;
     const isThere = isArtifactName(name) && (await isWhole(store, id, name));
@@ -46,8 +46,8 @@ const artifact = endpoint('GET /runs/:run_id/artifacts/:artifact', {
 export const artifactEndpoints: readonly Endpoint[] = [artifact];
 
 /**
- * Reads an artifact once, so that a damaged one is answered with an error instead of half of its content.
- * @returns false where there is none
+ * Reads an artifact once to verify it, so that a damaged one yields an error instead of part of its content.
+ * @returns false if there is no such artifact
  * @throws ArtifactError `DAMAGED`, `UNAVAILABLE`
  */
 async function isWhole(store: ArtifactStore, runId: string, name: string): Promise<boolean> {
@@ -83,7 +83,7 @@ async function send(
   try {
     await pipeline(Readable.from(opened.chunks, { objectMode: false }), response);
   } catch (error) {
-    // The client has left, or the store has failed since: the answer is then shorter than its length says.
+    // The client has left, or the store has failed since. The response is then shorter than its Content-Length.
     if (error instanceof ArtifactError)
       log.warn('artifact sent in part', { artifact: name, error });
     response.destroy();

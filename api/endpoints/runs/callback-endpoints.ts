@@ -36,9 +36,9 @@ const shared = {
 const complete = endpoint('POST /callbacks/:token', {
   ...shared,
   operationId: 'completeCallback',
-  summary: 'Ends the wait of a step that waits for its callback; the body is its result',
+  summary: 'Ends the wait of a step for its callback; the body becomes its result',
   description:
-    'The token is the credential: `${callback.url}` of the step holds it. The body is any JSON; without one, the result is null. Over 256 KiB, it becomes an artifact. The first call counts. A later one, or one after the wait has ended otherwise, gets 409 with `details.resumed_by`.',
+    'The token is the credential. It is part of `${callback.url}` of the step. The body is any JSON. Without a body, the result is null. A result over 256 KiB becomes an artifact. Only the first call counts. A call after the wait has ended gets 409 with `details.resumed_by`.',
   body: CompleteCallback,
   bodyOptional: true,
   handle: (call) =>
@@ -53,7 +53,7 @@ const fail = endpoint('POST /callbacks/:token/fail', {
   operationId: 'failCallback',
   summary: 'Fails a step that waits for its callback',
   description:
-    'As `POST /callbacks/{token}`. With `retryable`, the step is tried again with a new token, as often as its `max_retries` says.',
+    'This works like `POST /callbacks/{token}`. With `retryable`, the step is tried again with a new token, as often as its `max_retries` allows.',
   body: FailCallback,
   handle: (call) =>
     answer(call, async (secrets) => ({
@@ -67,7 +67,7 @@ export const callbackEndpoints: readonly Endpoint[] = [complete, fail];
 
 type Calling = Pick<Call, 'dependencies' | 'parameters' | 'context'>;
 
-/** A large body becomes an artifact, unless the wait is over: a spent token must not fill the store. */
+/** A large body becomes an artifact only while the wait is open, so that a used token cannot fill the store. */
 async function resultOf(
   { dependencies }: Calling,
   wait: WaitDocument,

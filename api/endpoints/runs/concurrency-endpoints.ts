@@ -13,16 +13,16 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { ConcurrencyQuery } from '../../schemas/schedule-schemas.ts';
 
-/** Characters, as of a task's `concurrency_key`. */
+/** The most characters of a key, as for a task's `concurrency_key`. */
 const MAX_KEY_LENGTH = 200;
 
-/** A shorter line has all waiting runs. */
+/** If the line is shorter than this, it has all waiting runs. */
 const SHORT_LINE = MAX_WAITERS / 2;
 
 /** If more tasks share a key, the runs behind its line are not counted. */
 const MAX_TASKS = 1000;
 
-/** Tasks that are read at a time: each may be as large as its payload. */
+/** How many tasks are read at a time. Each may have a large payload. */
 const PAGE = 100;
 
 const show = endpoint('GET /concurrency/:key', {
@@ -42,7 +42,7 @@ const show = endpoint('GET /concurrency/:key', {
     const owner = query.created_by?.toLowerCase() ?? caller?.agentId ?? '';
     const { state } = await dependencies.agents.get(owner);
     const isHidden = 'namespace' in state && !reaches(reach, state.namespace);
-    // Of an agent out of reach, nothing is known, as of one that never was.
+    // The response for an agent out of reach is the same as for one that never existed.
     if (isHidden) return { body: { key, limit: null, holders: [], waiters: [], more_waiters: 0 } };
     const { limit, holders, waiters } = await concurrencyOf(store, owner, key);
     const more_waiters =
@@ -69,8 +69,8 @@ async function smallestLimit(
 }
 
 /**
- * How many runs wait without a place in line: the queued runs of the tasks with this key, less those in line. null
- * where too many tasks share it.
+ * How many runs wait without a place in line: the queued runs of the tasks with this key, minus the runs in line. null
+ * if too many tasks share the key.
  */
 async function behindTheLine(
   readModel: ReadModel,

@@ -13,9 +13,9 @@ import { requirePassed } from '../../positions.ts';
 type Finding = Pick<ApiDependencies, 'store' | 'positions'>;
 
 /**
- * Finds a wait in its view. Where it is missing, it may have begun just now: the view must first pass what was the log's
- * end at the time of the request.
- * @throws HttpError 503 where the view does not in two seconds
+ * Finds a wait in its view. If it is missing, it may just have started, so the view must first reach the log's end at
+ * the time of the request.
+ * @throws HttpError 503 if the view does not reach it in two seconds
  */
 export async function findWait(
   dependencies: Finding,
@@ -29,8 +29,8 @@ export async function findWait(
 }
 
 /**
- * The secrets of a run's pipeline, to mask what a call from outside brings into the log.
- * @throws SecretError where a backend of secrets is unavailable
+ * The secrets of a run's pipeline, to mask them in the events that a call from outside appends.
+ * @throws SecretError if a backend of secrets is unavailable
  */
 export async function secretsOfRun(
   { store, secrets }: Pick<ApiDependencies, 'store' | 'secrets'>,

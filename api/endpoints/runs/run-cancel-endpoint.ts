@@ -36,7 +36,11 @@ const cancel = endpoint('POST /runs/cancel', {
     let [count, ended] = [0, 0];
     let position: Position | null = null;
     const walked = await walkRuns({
-      ...{ readModel, clock, listing, runIds: filter.run_ids, cursor: filter.cursor },
+      readModel,
+      clock,
+      listing,
+      runIds: filter.run_ids,
+      cursor: filter.cursor,
       room: () => limit - count,
       matches: meantBy(call, filter, listing),
       act: (run) => cancelOne({ store }, run, { context, dryRun, states }),
@@ -66,7 +70,7 @@ interface Canceled {
   readonly position: Position | null;
 }
 
-/** Cancels a run by the log, as the view may be behind. @returns null for one that is in none of the states */
+/** Cancels a run based on its stream, because the view may be behind. @returns null if it is in none of the states */
 async function cancelOne(
   { store }: Pick<ApiDependencies, 'store'>,
   { id, task_id }: RunDocument,
@@ -90,7 +94,7 @@ async function cancelOne(
     const commandId = nameBasedId('cancel run', context.commandId, id);
     return { run, position: await cancelRunCommand(store, id, { ...context, commandId }) };
   } catch (error) {
-    // It has ended meanwhile.
+    // It has ended in the meantime.
     if (error instanceof RefusalError && error.code === 'STATE_CONFLICT') return null;
     throw error;
   }

@@ -37,10 +37,11 @@ const list = endpoint('GET /runs', {
   async handle(call) {
     const { query } = call;
     const { dependencies } = await placeOfReading(call);
-    const { success: succeeded, state, trigger, start_time, end_time } = query;
+    const { success: succeeded, state, trigger, until, start_time, end_time } = query;
     const task_id = query.task_id?.toLowerCase();
     const parent_run_id = query.parent_run_id?.toLowerCase();
-    const times = await instantsOf({ start_time, end_time }, spanReader(call, task_id));
+    const given = { until, start_time, end_time };
+    const times = await instantsOf(given, spanReader(call, task_id));
     const search = searchIn(query);
     // Other runs have no error.
     const isOfFailed = (query.error ?? query.error_group) !== undefined;
@@ -94,7 +95,7 @@ const cancel = endpoint('POST /runs/:run_id/cancel', {
     const { dependencies, context } = call;
     const { store } = dependencies;
     const id = idIn(call, 'run_id');
-    // From the log: the view may lack a run that was just requested.
+    // Read from the log, because the view may lack a run that was just requested.
     const { state: run, position: known } = await load(store, streams.run(id), runFold);
     if (!('request' in run)) throw notFound('run', id);
     inReach(call, 'run', id, run.request);
@@ -124,7 +125,7 @@ const latest = endpoint('GET /task/:task_id/latest', {
   },
 });
 
-/** What a list is searched for. @throws HttpError 400 for an offset: only a cursor continues a search */
+/** The search in a query. @throws HttpError 400 for an offset, because only a cursor can continue a search */
 function searchIn({ id, error, error_group, input, event_id, offset }: RunQuery): RunSearch {
   const search = {
     error,
@@ -139,7 +140,7 @@ function searchIn({ id, error, error_group, input, event_id, offset }: RunQuery)
   throw badRequest([{ field: 'offset', issue }]);
 }
 
-/** A run whose jobs say why they still wait. */
+/** A run, with the reasons why its jobs are still waiting. */
 async function withReasons(
   { jobs }: ApiDependencies,
   run: RunDocument,

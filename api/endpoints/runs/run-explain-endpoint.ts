@@ -20,10 +20,10 @@ import { MAX_LISTED_BYTES } from '../listing.ts';
 import { inReach } from '../lookup.ts';
 import { nameOf, obstaclesOf } from './run-obstacles.ts';
 
-/** Bytes of the earlier runs whose steps are compared. */
+/** The most bytes read of the earlier runs whose steps are compared. */
 const MAX_COMPARED_BYTES = 2 * 1024 * 1024;
 
-/** What a comparison of step times does not read. */
+/** Fields that a comparison of step times does not need. */
 const timesOnly: Cut = {
   maxBytes: 1024,
   values: [{ path: ['steps', '*', 'result'], preview: false }],
@@ -62,7 +62,7 @@ const explain = endpoint('GET /runs/:run_id/explain', {
 
 export const runExplainEndpoints: readonly Endpoint[] = [explain];
 
-/** Who requested a run and why, by the first event of its stream. */
+/** The requester of a run and the reason, according to the first event of its stream. */
 async function requestedBy(dependencies: ApiDependencies, run: RunDocument): Promise<object> {
   const [first] = await dependencies.store.readStream(streams.run(run.id), { limit: 1 });
   const actor = first?.metadata.actor ?? 'service';
@@ -91,7 +91,7 @@ function causeOf(run: RunDocument, who: string): string {
   }
 }
 
-/** The run of the same task that was queued just before or after it; null for none. */
+/** The run of the same task that was queued directly before or after it, or null. */
 async function neighbour(
   readModel: ReadModel,
   run: RunDocument,
@@ -104,7 +104,9 @@ async function neighbour(
 async function timesOf(readModel: ReadModel, run: RunDocument): Promise<readonly StepTime[]> {
   const { documents } = await readModel.list(runsProjection, {
     ...runsBefore(run),
-    ...{ counted: null, mostBytes: MAX_COMPARED_BYTES, cut: timesOnly },
+    counted: null,
+    mostBytes: MAX_COMPARED_BYTES,
+    cut: timesOnly,
   });
   return stepTimes(
     run,
@@ -112,7 +114,7 @@ async function timesOf(readModel: ReadModel, run: RunDocument): Promise<readonly
   );
 }
 
-/** What a step called its tool with; null for callers who may not see the task. */
+/** The arguments with which a step called its tool; null for callers who may not see the task. */
 async function inputOf(
   { caller, dependencies, context }: Pick<Call, 'caller' | 'dependencies' | 'context'>,
   run: RunDocument,
@@ -129,12 +131,15 @@ async function inputOf(
   const recorded = wait?.arguments_hash ?? end?.arguments_hash;
   const attempt = end?.attempt ?? run.attempt;
   const payload = task.definition.payload as JsonObject;
-  // The params were shown, so the secrets can be read.
+  // The params were shown, so the secrets must be readable.
   const masking = await pipelineSecrets(payload, task.namespace, dependencies.secrets);
   const input = stepInput(
     compilePipeline(payload),
     {
-      ...{ steps, params, event, mask: (value) => masking.mask(value) },
+      steps,
+      params,
+      event,
+      mask: (value) => masking.mask(value),
       task: taskInScope(run.task_id, run.task_revision, task.definition),
       run: { id, attempt, trigger, scheduled_for, run_at },
     },

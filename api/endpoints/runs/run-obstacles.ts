@@ -15,32 +15,32 @@ import { pinnedTask } from '../../params/shown-params.ts';
 import { rateWait } from '../../access/quota-gate.ts';
 import { slotWait } from '../tasks/slot-wait.ts';
 
-/** What an unfinished run waits for. */
+/** An obstacle for which an unfinished run waits. */
 export interface Obstacle {
   readonly kind: ObstacleKind;
   /** A sentence for people. */
   readonly text: string;
-  /** Since when it is in the way; null where that is unknown. ISO 8601. */
+  /** The time since which it has blocked the run; null if unknown. ISO 8601. */
   readonly since: string | null;
-  /** When it ends by itself; null where it does not. */
+  /** When the obstacle ends by itself; null if it does not. */
   readonly until: string | null;
-  /** The agent that ordered it; null where nobody did. */
+  /** The agent that ordered it; null if no agent did. */
   readonly by: string | null;
   readonly by_name: string | null;
   /** Why it was ordered. */
   readonly reason: string | null;
-  /** Runs that are in the way. */
+  /** Runs that block this one. */
   readonly run_ids: readonly string[];
 }
 
-/** How many events of a task are searched for its last pause. */
+/** How many of a task's events are searched for its last pause. */
 const RECENT_EVENTS = 50;
 
 const nothing = { since: null, until: null, by: null, by_name: null, reason: null, run_ids: [] };
 
 /**
- * What a run that is not being executed waits for, the first obstacle first. Empty for one that is executed, has ended,
- * or can start at once.
+ * The obstacles for which a run waits while it is not being executed, the first one first. Empty for a run that is
+ * being executed, has ended, or can start at once.
  * @throws EventStoreError
  */
 export async function obstaclesOf(
@@ -62,7 +62,7 @@ export async function obstaclesOf(
   return orders.length > 0 ? orders : await ofCapacity(dependencies, run);
 }
 
-/** Who it was, by name where that is known. */
+/** The name of an agent; null if unknown. */
 export async function nameOf(
   { agents }: Pick<ApiDependencies, 'agents'>,
   agentId: string,
@@ -101,7 +101,7 @@ async function pause(
   { attempt, task_id, trigger }: RunDocument,
 ): Promise<readonly Obstacle[]> {
   const { store, tasks } = dependencies;
-  // A pause does not keep back a run by hand or by an event, nor one that has started.
+  // A pause does not hold back manual runs, runs of events, or runs that have started.
   if (attempt > 0 || (trigger !== 'schedule' && trigger !== 'backfill')) return [];
   const { state } = await tasks.get(task_id);
   if (state.status !== 'paused') return [];
@@ -134,7 +134,10 @@ function laterStart({ state, attempt, run_at }: RunDocument, now: Instant): read
   return [{ ...nothing, kind: 'time', text: 'It starts at a later time.', until: run_at }];
 }
 
-/** A quota, a concurrency key, a slot, or a worker. From heartbeats and counters, so some seconds old. */
+/**
+ * Whether it waits for a quota, a concurrency key, a slot, or a worker. Based on heartbeats and counters, so the answer
+ * is a few seconds old.
+ */
 async function ofCapacity(
   dependencies: ApiDependencies,
   run: RunDocument,
@@ -160,7 +163,7 @@ async function ofCapacity(
 
 const isWorker = (roles: unknown): boolean => Array.isArray(roles) && roles.includes('worker');
 
-/** The concurrency key that other runs hold, or wait for before this one. */
+/** A concurrency key that other runs hold, or for which they wait before this one. */
 async function key(dependencies: ApiDependencies, run: RunDocument): Promise<readonly Obstacle[]> {
   const task = await pinnedTask(dependencies, run);
   const name = task?.definition.concurrency_key ?? null;

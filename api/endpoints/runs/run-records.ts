@@ -12,10 +12,13 @@ import { shownEvent, type EventSource } from '../../params/shown-event.ts';
 import { pinnedTask, shownParams, type ParamsSource } from '../../params/shown-params.ts';
 import { MAX_LISTED_BYTES } from '../listing.ts';
 
-/** Characters of an error's first line in a list without `include_errors`. */
+/** The most characters of an error in a list without `include_errors`. */
 const MAX_SHORT_ERROR = 120;
 
-/** What is not read of large runs for a list: results that do not fit into the output, and fields that it lacks. */
+/**
+ * The parts of large runs that are not read for a list: results that do not fit into the output, and fields that a list
+ * does not show.
+ */
 export const cutRuns: Cut = {
   maxBytes: MAX_LISTED_BYTES,
   values: [
@@ -25,7 +28,7 @@ export const cutRuns: Cut = {
   omitted: ['attempts', 'log'],
 };
 
-/** What runs are shown from, beside their documents. */
+/** The dependencies for showing a run, in addition to its document. */
 export type RunSource = ParamsSource & EventSource;
 
 /** A suspended step as clients see it; see the schema `RunWait`. */
@@ -33,7 +36,7 @@ type ShownWait = object & { readonly id: string };
 
 export type ShownRun = Readonly<Record<string, unknown>> & { readonly waits: readonly ShownWait[] };
 
-/** A run with its params and all steps of its pipeline; `plan` is null where its task can't be read. */
+/** A run with its params and all steps of its pipeline; `plan` is null if its task can't be read. */
 export async function showPlannedRun(source: RunSource, run: RunDocument): Promise<ShownRun> {
   const shown = await showRun(source, run);
   const task = await pinnedTask(source, run);
@@ -53,7 +56,7 @@ export async function showRun(source: RunSource, run: RunDocument): Promise<Show
   return { ...shown, ...causeOf(run), ...made };
 }
 
-/** The suspended steps, without what only workers need: tokens' hashes, a job's arguments. */
+/** The suspended steps, without the parts that only workers need, such as token hashes and a job's arguments. */
 function showWaits({ waits = [] }: RunDocument): readonly ShownWait[] {
   return waits.map(({ wait_id: id, step, waits_for, since, until, resumed, progress }) => {
     const wait = { id, step, since, until, resumed_by: resumed?.by.kind ?? null };
@@ -61,7 +64,7 @@ function showWaits({ waits = [] }: RunDocument): readonly ShownWait[] {
   });
 }
 
-/** What clients see of what a step waits for. */
+/** The part of a step's wait that clients see. */
 function awaited(waitsFor: WaitsFor): object {
   const { kind } = waitsFor;
   switch (waitsFor.kind) {
@@ -79,19 +82,19 @@ function awaited(waitsFor: WaitsFor): object {
   }
 }
 
-/** What documents leave out where it is zero or null. */
+/** Defaults of the fields that documents leave out. */
 const causeOf = ({ depth = 0, parent_run_id: parent }: RunDocument): object => {
   return { depth, parent_run_id: parent ?? null };
 };
 
-/** The output is derived from the steps, which it would repeat if it were stored. */
+/** The output is derived from the steps. A stored output would repeat them. */
 function outputOfRun({ steps, output }: RunDocument, most?: number): object | null {
   return output === null ? null : outputOf(steps as unknown as readonly StepEnd[], output, most);
 }
 
 /**
- * A run in a list, its output, params and the event's payload cut to {@link MAX_LISTED_BYTES}.
- * @param wholeErrors otherwise the error is shortened
+ * A run in a list. Its output, params and event payload are cut to {@link MAX_LISTED_BYTES}.
+ * @param wholeErrors if false, the error is shortened
  */
 export async function showInList(
   source: RunSource,

@@ -4,23 +4,23 @@ import { walkRuns, type WalkEnd } from './run-walk.ts';
 
 /** The result of a redrive. */
 export interface Tally extends WalkEnd {
-  /** Retries made, in order; none in a dry run. */
+  /** The retries that were requested, in order; none in a dry run. */
   readonly runs: readonly {
     readonly run_id: string;
     readonly retry_of: string;
     readonly task_id: string;
     readonly skip_reason?: 'overlap';
   }[];
-  /** Runs that are retried, or would be. */
+  /** How many runs are retried, or would be. */
   readonly count: number;
   readonly passedOver: Readonly<Record<RedriveSkipReason, number>>;
-  /** Of the last event appended. */
+  /** The position of the last event appended. */
   readonly position: Position | null;
 }
 
 /**
  * Retries the failed runs of a list, oldest first, up to a limit of runs and of time.
- * @param walk which runs, as {@link walkRuns} takes it
+ * @param walk selects the runs, as for {@link walkRuns}
  * @throws HttpError 400 for a cursor of another list
  */
 export async function redriveListed({

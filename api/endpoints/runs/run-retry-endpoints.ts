@@ -39,7 +39,7 @@ const retry = endpoint('POST /runs/:run_id/retry', {
     const { store, artifacts } = dependencies;
     const id = idIn(call, 'run_id');
     const from = query.from ?? 'failed_step';
-    // From the log: the view may lag behind the failure.
+    // Read from the log, because the view may not contain the failure yet.
     const request = await requestOfRun(store, id);
     if (request === null) throw notFound('run', id);
     inReach(call, 'run', id, request);
@@ -113,9 +113,9 @@ const redrive = endpoint('POST /runs/redrive', {
 export const runRetryEndpoints: readonly Endpoint[] = [retry, redrive];
 
 /**
- * The step to begin with.
+ * The step to start with.
  * @param payload of the task revision that the run executes
- * @throws HttpError 400 for one that its pipeline lacks, and for any with `from=start`
+ * @throws HttpError 400 for a step that the pipeline does not have, and for any step with `from=start`
  */
 function checkedStep(
   step: string | undefined,

@@ -12,26 +12,26 @@ import { shownParams } from '../../params/shown-params.ts';
 import { behindCursor, cursorOf, ItemList, listJson, MAX_LISTED_BYTES } from '../listing.ts';
 import { cutRuns, type RunSource } from './run-records.ts';
 
-/** Runs that one page of a search examines, and for how long. Milliseconds. */
+/** How many runs one page of a search examines at most, and for how many milliseconds. */
 const MAX_EXAMINED = 5000;
 const MAX_DURATION = 200;
-/** Runs that are read at a time, and their bytes. */
+/** How many runs, and how many bytes of them, are read at a time. */
 const PAGE = 250;
 const PAGE_BY_ID = 30;
 const MAX_READ_BYTES = 2 * 1024 * 1024;
 
-/** How long before its event a run may seem to be queued, as clocks differ. Milliseconds. */
+/** How much earlier than its event a run may seem to be queued, because clocks differ. Milliseconds. */
 const EVENT_LEEWAY = 60_000;
 
-/** What a search looks for in runs; a run must have all of it. */
+/** The criteria of a search. A run must match all of them. */
 export interface RunSearch {
-  /** The beginning of the run's id, in lower case. */
+  /** The start of the run's id, in lower case. */
   readonly id?: string | undefined;
-  /** A part of the error, in any case. */
+  /** A part of the error, ignoring case. */
   readonly error?: string | undefined;
   /** The id of the error's group, as in `GET /stats/errors`. */
   readonly error_group?: string | undefined;
-  /** A part of its params or of the payload of its event, as JSON and in any case. */
+  /** A part of its params or of its event's payload, as JSON, ignoring case. */
   readonly input?: string | undefined;
   /** The event that triggered it, in lower case. */
   readonly event_id?: string | undefined;
@@ -40,7 +40,7 @@ export interface RunSearch {
 export const isSearch = ({ id, error, error_group, input, event_id }: RunSearch): boolean =>
   (id ?? error ?? error_group ?? input ?? event_id) !== undefined;
 
-/** Whether a run is one that a search looks for, as far as its document tells; {@link showsInput} tells the rest. */
+/** Whether a run matches a search, as far as its document shows; {@link showsInput} checks the rest. */
 export function matcherOf(search: RunSearch): (run: RunDocument) => boolean {
   const { id, event_id, error_group: group } = search;
   const error = search.error?.toLowerCase();
@@ -65,8 +65,8 @@ const isStoredOnce = (event: RunDocument['event'] | undefined): boolean =>
   (event ?? null) !== null && event?.payload === undefined;
 
 /**
- * Whether what a search for an input has found is shown to readers, in a payload that is stored once too. Values of
- * secrets are masked, and a search must not tell them.
+ * Whether the text that a search found in an input is also visible to readers, including in a payload that is stored
+ * once. Readers see masked secrets, so a search must not reveal the values.
  */
 export async function showsInput(
   source: RunSource,
@@ -85,9 +85,9 @@ interface Place {
 }
 
 /**
- * A page of the runs that match a search. The beginning of an id finds its runs by the index, in the order of ids. Any
- * other search examines the runs of the list in their order, some thousands for each page. A page may therefore have few
- * items or none, and its cursor continues after the last run that was examined.
+ * A page of the runs that match a search. The start of an id is looked up in the index, in the order of ids. Any other
+ * search examines the runs of the list in their order, a few thousand for each page. A page may therefore have few
+ * items or none. Its cursor continues after the last run examined.
  * @throws HttpError 400 for a cursor of another list
  */
 export async function searchPage(options: {
@@ -129,14 +129,15 @@ export async function searchPage(options: {
   throw new Error('a search ends with its last page');
 }
 
-/** In which order runs are examined, and from where. */
+/** The order in which runs are examined, and the first run to examine. */
 interface Order extends RunListing {
   readonly isById: boolean;
   readonly first: Pick<Query, 'after'>;
 }
 
 function orderOf({ filters, sort }: RunListing, { id, event_id }: RunSearch): Order {
-  // No index has the filters in the order of ids: few runs share the beginning of an id.
+  // No index combines the filters with the order of ids. That is fine, because few runs share the
+  // start of an id.
   if (id !== undefined) {
     return {
       filters: [],
@@ -156,13 +157,13 @@ function orderOf({ filters, sort }: RunListing, { id, event_id }: RunSearch): Or
   };
 }
 
-/** A string directly before all that begin with another. */
+/** A string that sorts directly before all strings with a prefix. */
 function before(prefix: string): string {
   const last = prefix.length - 1;
   return `${prefix.slice(0, last)}${String.fromCharCode(prefix.charCodeAt(last) - 1)}~`;
 }
 
-/** The time with which an id of version 7 begins; null for other ids. */
+/** The time at the start of a version 7 id; null for other ids. */
 function timeOf(id: string): number | null {
   return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
 }
@@ -199,7 +200,7 @@ async function* pagesOf(
   readonly hasMore: boolean;
   readonly position: Position;
 }> {
-  // Few runs share the beginning of an id.
+  // Few runs share the start of an id.
   const limit = isById ? PAGE_BY_ID : PAGE;
   const fixed = { filters, sort, limit, counted: null, mostBytes: MAX_READ_BYTES };
   for (let at = start.after === undefined ? first : start; ;) {

@@ -10,12 +10,12 @@ import { instantsOf, spanReader } from '../history/instant.ts';
 import { mayChange, owns } from '../tasks/task-ownership.ts';
 import { matcherOf, passes, showsInput } from './run-search.ts';
 
-/** Which runs a command for many runs means. */
+/** Selects the runs of a command for many runs. */
 type Selection = RedriveRuns | CancelRuns;
 
 type Calling = Pick<Call, 'caller' | 'dependencies' | 'reach' | 'own'>;
 
-/** The task of a run, as it is now. @throws RefusalError `NOT_FOUND` */
+/** The present task of a run. @throws RefusalError `NOT_FOUND` */
 export async function taskOf({ dependencies }: Calling, taskId: string): Promise<LiveTask> {
   return requireTask((await dependencies.tasks.get(taskId)).state);
 }
@@ -34,7 +34,10 @@ export async function checkSelection(call: Calling, selection: Selection): Promi
   mayChange(call, id)(state);
 }
 
-/** The runs in these states that may match a selection, oldest first: the others are left out by {@link meantBy}. */
+/**
+ * The runs in these states that may match a selection, oldest first. {@link meantBy} then leaves out the runs that do
+ * not match.
+ */
 export async function selectionListing(
   call: Calling,
   { task_id, trigger, start_time, end_time }: Selection,
@@ -49,8 +52,8 @@ export async function selectionListing(
 }
 
 /**
- * Whether a selection means a run of its listing, or one that it names, which may be in any state. Runs of tasks that the
- * caller may not change are left out.
+ * Whether a selection includes a run of its list, or a run that it names. Named runs may be in any state. Runs of tasks
+ * that the caller may not change are excluded.
  */
 export function meantBy(
   call: Calling,
@@ -60,7 +63,10 @@ export function meantBy(
   const owner = selection.created_by?.toLowerCase();
   const { error, error_group, input, run_ids: named } = selection;
   const search = {
-    ...{ error, error_group, input, id: selection.id?.toLowerCase() },
+    error,
+    error_group,
+    input,
+    id: selection.id?.toLowerCase(),
     event_id: selection.event_id?.toLowerCase(),
   };
   const matches = matcherOf(search);

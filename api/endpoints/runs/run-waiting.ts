@@ -13,9 +13,9 @@ const MAX_LAG = 2000;
 type Waiting = Pick<ApiDependencies, 'store' | 'readModel' | 'positions' | 'clock' | 'stopping'>;
 
 /**
- * A run once it has ended, or as it is when the time is over, the service stops or the client has left. null where the
- * view lacks it: an error would make clients request another run.
- * @param seconds maximum to wait
+ * A run in its state when it has ended, the time is over, the service stops or the client has left. null if the view
+ * lacks the run, because an error would make clients request another run.
+ * @param seconds the longest wait
  * @param gone aborts once the client has left
  */
 export async function runAtEnd(

@@ -4,23 +4,23 @@ import type { RunListing } from '../../../projections/reading/run-queries.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { behindCursor, cursorOf } from '../listing.ts';
 
-/** Documents that are read at a time: a run may have megabytes of results. */
+/** How many documents are read at a time. There are few because a run may have megabytes of results. */
 const PAGE = 50;
 
-/** Runs that are changed concurrently. */
+/** The most runs changed concurrently. */
 const MAX_CONCURRENT = 10;
 
-/** Runs that one call examines. */
+/** The most runs that one call examines. */
 const MAX_EXAMINED = 10_000;
 
-/** How long one call goes on before it answers with a cursor. Milliseconds. */
+/** After this many milliseconds, a call returns with a cursor. */
 const MAX_DURATION = 8000;
 
-/** Where a walk has ended. */
+/** The end of a walk. */
 export interface WalkEnd {
-  /** Runs not examined; approximate where several began in the same millisecond. */
+  /** Runs not examined; approximate if several started in the same millisecond. */
   readonly left: number;
-  /** Continues behind the last run examined; null when none is left, and for runs that were named. */
+  /** The cursor after the last run examined; null if no run is left, and for named runs. */
   readonly nextCursor: string | null;
 }
 
@@ -28,10 +28,10 @@ type Listed = ViewDocument<RunDocument>;
 
 /**
  * Acts on the runs of a list, oldest first, up to a limit of runs and of time.
- * @param options.runIds the runs that are meant, in place of the list
+ * @param options.runIds ids of runs to act on, in place of the list
  * @param options.room how many more runs may be acted on
- * @param options.matches whether a run is meant
- * @param options.done receives what `act` gave, in the order of the list
+ * @param options.matches whether to act on a run
+ * @param options.done receives the results of `act`, in the order of the list
  * @throws HttpError 400 for a cursor of another list; what `act` throws, once all concurrent calls have settled
  */
 export async function walkRuns<T>(options: {
@@ -59,7 +59,7 @@ export async function walkRuns<T>(options: {
     last = some.at(-1) ?? last;
     const matching = await Promise.all(some.map(({ document }) => matches(document)));
     const meant = some.filter((_, index) => matching[index]).map(({ document }) => document);
-    // All settle first, so that a failed call may be repeated at once.
+    // All calls settle first, so that a failed request may be repeated at once.
     for (const one of await Promise.allSettled(meant.map(act))) {
       if (one.status === 'rejected') throw one.reason;
       done(one.value);
@@ -111,7 +111,7 @@ async function take(
   return taken;
 }
 
-/** How many runs are left, and the cursor. @param last the last one examined @param next the one behind it */
+/** How many runs are left, and the cursor. @param last the last run examined @param next the run after it */
 async function restOf(
   readModel: ReadModel,
   { filters, sort }: RunListing,

@@ -46,7 +46,7 @@ import { taskInPath } from '../lookup.ts';
 
 const scopes = ['runs:read'] as const;
 
-/** Days of errors that one request reads: the latest. */
+/** How many days of errors one request reads at most, starting with the latest. */
 const MAX_ERROR_DAYS = 5000;
 
 const ofTask = endpoint('GET /task/:task_id/stats', {
@@ -147,7 +147,7 @@ const tasks = endpoint('GET /stats/tasks', {
   },
 });
 
-/** `/runs/stats/summary` comes before `/runs/:run_id`, which its path would match. */
+/** `/runs/stats/summary` must precede `/runs/:run_id`, which would match its path. */
 export const statisticsEndpoints: readonly Endpoint[] = [summary, errors, tasks, ofTask];
 
 /** @throws HttpError 400 for an unknown zone, or for too many days by hour */
@@ -182,7 +182,7 @@ function spanOf({ zone, start, end }: Period): Pick<TaskRanking, 'timezone' | 's
   return { timezone: zone.name, start: toIso(start), end: toIso(end) };
 }
 
-/** The days that a query finds, and the number of tasks that pass filters. From one snapshot. */
+/** The days that a query finds and the number of tasks that pass filters, both from one snapshot. */
 async function daysOf(
   { readModel }: Pick<ApiDependencies, 'readModel'>,
   query: Query,

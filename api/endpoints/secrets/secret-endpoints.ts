@@ -1,3 +1,4 @@
+import { toIso, type Instant } from '../../../domain/clock.ts';
 import { handle, type Handled } from '../../../domain/handle.ts';
 import { nameBasedId } from '../../../domain/ids.ts';
 import { requireOpenNamespace } from '../../../domain/namespaces/namespace-commands.ts';
@@ -16,6 +17,7 @@ import { idOf, streams } from '../../../domain/streams.ts';
 import { within } from '../../../projections/reach.ts';
 import {
   secretsByName,
+  secretsExpiringBy,
   secretsProjection,
   type LastUse,
   type SecretDocument,
@@ -31,11 +33,12 @@ import {
 import { namespaceAdmin } from '../../access/namespace-admins.ts';
 import { endpoint, etag, success, type Call, type Endpoint } from '../../endpoint.ts';
 import { badRequest, notFound } from '../../errors.ts';
+import { instant, instantOf } from '../history/instant.ts';
 import { listPage } from '../listing.ts';
 import { namespaceAskedFor } from './secret-namespace.ts';
 
 const write = ['secrets:write', namespaceAdmin] as const;
-/** Names, hosts and last uses; nobody reads values. */
+/** Shows names, hosts and last uses; values cannot be read. */
 const read = ['secrets:read', 'secrets:write', namespaceAdmin] as const;
 
 /** The secret, or the namespace. */
@@ -43,10 +46,10 @@ const refusals = ['not_found'] as const;
 
 const namePattern = new RegExp(SECRET_NAME_PATTERN);
 
-// Without an Idempotency-Key, whose record would keep a hash of the value.
+// Takes no Idempotency-Key, because its record would contain a hash of the value.
 const put = endpoint('PUT /secrets/:name', {
   operationId: 'setSecret',
-  summary: 'Sets a secret of the namespace: a new one, or the next version',
+  summary: 'Creates a secret of the namespace, or sets its next version',
   scopes: write,
   query: SecretScopeQuery,
   body: SetSecret,
@@ -62,9 +65,10 @@ const put = endpoint('PUT /secrets/:name', {
     const namespace = namespaceAskedFor(call);
     const { value, allow_hosts = [], allow_tasks = null } = body;
     checkHosts(allow_hosts);
+    const expires_at = expiryOf(body.expires_at ?? null, context.now);
     await requireOpenNamespace(store, namespace);
     const tasks = allow_tasks === null ? null : allow_tasks.map((id) => id.toLowerCase());
-    const given = { namespace, name, allow_hosts, allow_tasks: tasks };
+    const given = { namespace, name, allow_hosts, allow_tasks: tasks, expires_at };
     const stream = streams.secret(namespace, name);
     let isNew = true;
     const handled = await handle({
@@ -89,7 +93,7 @@ const put = endpoint('PUT /secrets/:name', {
 
 const list = endpoint('GET /secrets', {
   operationId: 'listSecrets',
-  summary: 'Lists secrets by name, with where they may be used and their last use; never values',
+  summary: 'Lists secrets by name with their limits and last use, but without values',
   scopes: read,
   query: SecretQuery,
   reads: [secretsProjection],
@@ -97,7 +101,10 @@ const list = endpoint('GET /secrets', {
   refusals,
   async handle(call) {
     const { dependencies, query } = call;
-    const asked = { filters: within(call.reach), sort: secretsByName };
+    const until = instant('until', query.until);
+    const { filters, sort } =
+      until === undefined ? { filters: [], sort: secretsByName } : secretsExpiringBy(until);
+    const asked = { filters: [...within(call.reach), ...filters], sort };
     return listPage(dependencies.readModel, secretsProjection, asked, query, showSecret);
   },
 });
@@ -122,7 +129,7 @@ const get = endpoint('GET /secrets/:name', {
 
 const remove = endpoint('DELETE /secrets/:name', {
   operationId: 'deleteSecret',
-  summary: 'Deletes a secret: steps that use it fail from then on',
+  summary: 'Deletes a secret; steps that use it will fail',
   scopes: write,
   query: SecretScopeQuery,
   ifMatch: true,
@@ -153,8 +160,8 @@ const remove = endpoint('DELETE /secrets/:name', {
 export const secretEndpoints: readonly Endpoint[] = [put, list, get, remove];
 
 /**
- * Deletes a new secret whose namespace was deleted meanwhile. A secret that was set before keeps its namespace from being
- * deleted.
+ * Deletes a new secret if its namespace was deleted at the same time. A secret that already exists prevents the
+ * deletion of its namespace.
  * @throws RefusalError if so
  */
 async function deleteUnlessOpen(
@@ -167,7 +174,7 @@ async function deleteUnlessOpen(
     await requireOpenNamespace(store, namespace);
   } catch (error) {
     if (!(error instanceof RefusalError)) throw error;
-    // A command of its own: the one that set the secret has already appended to its stream.
+    // This needs its own command id, because the command that set the secret has already appended to its stream.
     const commandId = nameBasedId('delete from a deleted namespace', context.commandId);
     const own = { ...context, commandId };
     const deleting = { store, stream, fold: secretFold, decide: deleteSecret, context: own };
@@ -176,18 +183,18 @@ async function deleteUnlessOpen(
   }
 }
 
-/** @throws HttpError 404 for what no secret is called */
+/** @throws HttpError 404 for an invalid name, which no secret can have */
 function nameIn({ parameters }: Pick<Call, 'parameters'>): string {
   const name = parameters['name'] ?? '';
   if (!namePattern.test(name)) throw notFound('secret', name);
   return name;
 }
 
-/** @throws HttpError 400 for what no secret can be called */
+/** @throws HttpError 400 for an invalid name */
 function newNameIn({ parameters }: Pick<Call, 'parameters'>): string {
   const name = parameters['name'] ?? '';
   if (namePattern.test(name)) return name;
-  const issue = 'must have 1 to 128 letters, digits and underscores, and begin with no digit';
+  const issue = 'must be 1 to 128 letters, digits and underscores, and must not start with a digit';
   throw badRequest([{ field: 'name', issue }]);
 }
 
@@ -201,11 +208,22 @@ function checkHosts(entries: readonly string[]): void {
   if (first !== undefined) throw badRequest([first, ...rest]);
 }
 
+/** When a secret is to expire, normalized. @throws HttpError 400 for anything but an instant in the future */
+function expiryOf(given: string | null, now: Instant): string | null {
+  if (given === null) return null;
+  const at = instantOf('expires_at', given, null);
+  if (at > now) return toIso(at);
+  const issue = `must be in the future, after ${toIso(now)}; leave it out for a secret that never expires`;
+  throw badRequest([{ field: 'expires_at', issue }]);
+}
+
 /** A secret as clients see it. */
 function showSecret({ id: _id, revision: _revision, ...secret }: SecretDocument): Secret {
-  const { allow_hosts, allow_tasks } = secret;
+  // Documents of an older shape lack the expiry.
+  const { allow_hosts, allow_tasks, expires_at = null } = secret;
   return {
     ...secret,
+    expires_at,
     namespace: namespaceOf(secret),
     allow_hosts: [...allow_hosts],
     allow_tasks: allow_tasks === null ? null : [...allow_tasks],

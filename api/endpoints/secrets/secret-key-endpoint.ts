@@ -20,7 +20,7 @@ type Resealed = Pick<SecretKeyRotated, 'resealed' | 'unopened'>;
 
 const rotate = endpoint('POST /secrets/rotate-key', {
   operationId: 'rotateSecretsKey',
-  summary: 'Encrypts the data keys of all secrets with a new key, while they are used',
+  summary: 'Encrypts the data keys of all secrets with a new key, while the secrets stay in use',
   scopes: ['admin'],
   responses: { 200: SecretKeyRotated },
   async handle({ dependencies, context }) {
@@ -34,9 +34,9 @@ const rotate = endpoint('POST /secrets/rotate-key', {
 export const secretKeyEndpoints: readonly Endpoint[] = [rotate];
 
 /**
- * Seals the data key of every secret with the present key. Each secret is one append: after a crash, repeating the
- * command does the rest, and until then both keys open.
- * @returns how many were sealed with another key, and which cannot be opened
+ * Encrypts the data key of every secret with the present key, each in one append. After a crash, repeating the command
+ * encrypts the remaining data keys. Until then, both keys are needed to decrypt.
+ * @returns how many were encrypted with another key, and which cannot be decrypted
  */
 async function resealAll(
   dependencies: ApiDependencies,

@@ -133,7 +133,7 @@ const one = endpoint('GET /backfills/:backfill_id', {
 
 const cancel = endpoint('POST /backfills/:backfill_id/cancel', {
   operationId: 'cancelBackfill',
-  summary: 'Cancels a backfill, and those of its runs that have not ended',
+  summary: 'Cancels a backfill and its unfinished runs',
   scopes: write,
   idempotent: true,
   responses: { 200: BackfillCanceled },
@@ -166,7 +166,7 @@ function show({ open: _open, params = null, ...shown }: BackfillDocument): objec
   return { ...shown, params };
 }
 
-/** The answer of a repeated command: the backfill that it requested before; null where it did not. */
+/** The response to a repeated command: the backfill that it requested before, or null. */
 async function replayedResponse(
   { dependencies }: Pick<Call, 'dependencies'>,
   id: string,

@@ -18,7 +18,7 @@ import { endpoint, idIn, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { taskWithId } from '../lookup.ts';
 
-/** Decisions that are read for a calendar. With more, only runs are counted. */
+/** The most decisions that are read for a calendar. If there are more, only runs are counted. */
 const MAX_DECISIONS = 10_000;
 
 /** A day or a month of a time zone. */
@@ -31,12 +31,12 @@ interface Part {
 
 const calendar = endpoint('GET /tasks/:id/calendar', {
   operationId: 'getTaskCalendar',
-  summary: 'Counts what was decided about the fires of each day or month, and the runs of it',
+  summary: 'Counts the decided fires and the runs of a task for each day or month',
   description:
-    'Read from the log and from the view of runs, never computed from the schedule. ' +
-    '`fired` and `skipped` are null where the span has over 10,000 decisions. ' +
-    'Runs count by when they were requested, whatever triggered them. ' +
-    'A gap is a series of skipped fires that reaches over several parts.',
+    'The numbers come from the log and the view of runs, not from the current schedule. ' +
+    '`fired` and `skipped` are null if the span has over 10,000 decisions. ' +
+    'Runs of all triggers count, at the time of their request. ' +
+    'A gap is a series of skipped fires that spans several parts.',
   scopes: ['tasks:read'],
   acceptsOwn: true,
   query: CalendarQuery,
@@ -72,7 +72,7 @@ const calendar = endpoint('GET /tasks/:id/calendar', {
 
 export const calendarEndpoints: readonly Endpoint[] = [calendar];
 
-/** @returns the number of its day @throws HttpError 400 for a date that does not exist, or of the last year */
+/** @returns the number of its day @throws HttpError 400 for a date that does not exist or is in the last year */
 function dateIn(field: 'from' | 'to', given: string): number {
   const [year = 0, month = 0, day = 0] = given.split('-').map(Number);
   if (
@@ -85,12 +85,12 @@ function dateIn(field: 'from' | 'to', given: string): number {
   ) {
     return dayOf(year, month, day);
   }
-  throw badRequest([{ field, issue: `${given} is no date of the years 1 to ${MAX_YEAR - 1}` }]);
+  throw badRequest([{ field, issue: `${given} is not a date of the years 1 to ${MAX_YEAR - 1}` }]);
 }
 
 /**
- * The first days of the parts, and that of the next one.
- * @throws HttpError 400 for a span that ends before it begins, or has too many parts
+ * The first days of the parts, and of the part after them.
+ * @throws HttpError 400 for a span that ends before it starts or has too many parts
  */
 function datesFrom(first: number, last: number, by: CalendarUnit): readonly number[] {
   if (last < first) throw badRequest([{ field: 'to', issue: 'must not be before from' }]);
@@ -132,7 +132,7 @@ const lies = (decision: Decision, { from, to }: Part): boolean =>
 
 const uncounted = { fired: null, skipped: null };
 
-/** The fires of a part that were decided, and those that were skipped within it. */
+/** The decided fires of a part, and those that were skipped within it. */
 function decidedIn(decisions: readonly Decision[], part: Part) {
   const skipped = { missed: 0, paused: 0, snoozed: 0, bounds: 0 };
   let fired = 0;
@@ -172,7 +172,7 @@ async function runsIn(readModel: ReadModel, taskId: string, { from, to }: Part) 
     count(true, 'failed'),
     count(true, 'canceled'),
   ]);
-  // The counts may be of different instants.
+  // The counts may come from reads at different instants.
   const unfinished = Math.max(0, listed - succeeded - failed - canceled);
   return { succeeded, failed, canceled, unfinished, skipped };
 }

@@ -18,15 +18,15 @@ import { checkSecretUse } from './task-secrets.ts';
 /** Fields without which no task can be created. The caller is the owner by default. */
 const required = ['title', 'description', 'schedule_kind', 'payload'] as const;
 
-/** Stands for the id of a task that is not created. */
+/** Replaces the id of a task that is not created. */
 const NO_TASK = '';
 
 const check = endpoint('POST /tasks/check', {
   operationId: 'checkTask',
-  summary: 'Checks a task as creating or changing it would, and changes nothing',
+  summary: 'Checks a new task, or a change of a task, without saving it',
   description:
     'With `task_id`, the other fields are changes of that task. ' +
-    'What would be rejected is rejected in the same way.',
+    'The response is the same error if the task or change would be rejected.',
   scopes: ['tasks:write'],
   body: CheckTask,
   responses: { 200: TaskChecked },
@@ -58,14 +58,16 @@ async function checkNew(call: Calling, fields: Fields): Promise<object> {
   const given = withDefaults({ ...fields, created_by: owner } as Parameters<
     typeof withDefaults
   >[0]);
-  const { definition, warnings } = checkDefinition(given, dependencies, {
-    namespace,
-    now: context.now,
-  });
-  await checkSecretUse(dependencies, NO_TASK, definition, namespace);
+  const place = { namespace, now: context.now };
+  const { definition, warnings } = checkDefinition(given, dependencies, place);
+  const ofSecrets = await checkSecretUse(dependencies, NO_TASK, definition, place);
   const anchor = anchorAt(context.now);
   const next_fire_at = firstFire(definition, anchor, context.now);
-  return shown(null, definition, { anchor, next_fire_at, warnings });
+  return shown(null, definition, {
+    anchor,
+    next_fire_at,
+    warnings: [...warnings, ...ofSecrets],
+  });
 }
 
 async function checkChanges(
@@ -81,14 +83,18 @@ async function checkChanges(
   const { definition, warnings } = checkDefinition(changed, dependencies, place);
   if (fields.created_by !== undefined) await checkNewOwner(call, task, definition.created_by);
   else if (task.status !== 'canceled') await requireOwner(call, definition.created_by);
-  await checkSecretUse(dependencies, id, definition, task.namespace);
+  const ofSecrets = await checkSecretUse(dependencies, id, definition, place);
   const isRescheduled = scheduleFields.some(
     (field) => definition[field] !== task.definition[field],
   );
   const isReset = definition.schedule_expr !== task.definition.schedule_expr;
   const anchor = isReset ? anchorAt(now) : task.anchor;
   const next_fire_at = isRescheduled ? firstFire(definition, anchor, now) : task.next_fire_at;
-  return shown(task.definition, definition, { anchor, next_fire_at, warnings });
+  return shown(task.definition, definition, {
+    anchor,
+    next_fire_at,
+    warnings: [...warnings, ...ofSecrets],
+  });
 }
 
 function shown(

@@ -13,7 +13,7 @@ const FIRST = '0001';
 
 const list = endpoint('GET /tasks/due', {
   operationId: 'listDueTasks',
-  summary: 'Lists active tasks by when they run next, soonest first',
+  summary: 'Lists active tasks by their next run, soonest first',
   scopes: ['tasks:read'],
   query: DueQuery,
   hasLargeResponse: true,

@@ -4,10 +4,10 @@ import type { Cut, Filter, ReadModel } from '../../../projections/read-model.ts'
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
 import { MAX_LISTED_BYTES } from '../listing.ts';
 
-/** A run is requested with its fire; only after a crash is it later. Milliseconds. */
+/** How much later than its fire a run may be requested, in milliseconds. It is delayed only after a crash. */
 const LATEST_REQUEST = 60_000;
 
-/** Runs of which only the state and the times are shown: the rest of large ones is not read. */
+/** Runs are shown with their state and times only, so the rest of large ones is not read. */
 export const cutOutcomes: Cut = {
   maxBytes: MAX_LISTED_BYTES / 16,
   values: [],
@@ -15,7 +15,7 @@ export const cutOutcomes: Cut = {
 };
 
 /**
- * The runs of decided fires, by their ids. Those that were removed, or that the view does not know yet, are missing.
+ * The runs of decided fires by id, without those that were removed or that the view does not know yet.
  * @throws ReadModelError
  */
 export async function runsOfDecisions(

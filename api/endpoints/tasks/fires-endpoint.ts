@@ -20,9 +20,9 @@ import { runsOfDecisions } from './fire-runs.ts';
 
 const list = endpoint('GET /tasks/:id/fires', {
   operationId: 'listDecidedFires',
-  summary: 'Lists what was decided about the fires of a past span, newest first',
+  summary: 'Lists the decisions about the fires of a past span, newest first',
   description:
-    'Read from the log: a later change of the schedule changes nothing. Fires that were skipped together are one item.',
+    'The decisions are read from the log, so later changes of the schedule do not matter. Fires that were skipped together are one item.',
   scopes: ['tasks:read'],
   acceptsOwn: true,
   query: FiresQuery,
@@ -50,7 +50,7 @@ const list = endpoint('GET /tasks/:id/fires', {
 
 export const firesEndpoints: readonly Endpoint[] = [list];
 
-/** @throws HttpError 400 for what is no timestamp, a span that ends before it begins, or one that is too long */
+/** @throws HttpError 400 for an invalid timestamp, or a span that ends before it starts or is too long */
 function spanOf({ from, to }: FiresQuery, zone: string): NominalSpan {
   const span = { from: instantOf('from', from, zone), to: instantOf('to', to, zone, 'last') };
   checkSpan(span);

@@ -1,9 +1,15 @@
 import { isUuid } from '../../../domain/ids.ts';
-import { within, type Reach } from '../../../projections/reach.ts';
+import { namespaceOf } from '../../../domain/namespaces/namespace.ts';
+import { reaches, within, type Reach } from '../../../projections/reach.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
 import { latestRunsOf } from '../../../projections/reading/run-queries.ts';
-import { p95OfTasks } from '../../../projections/reading/task-durations.ts';
+import { hasFailedLately } from '../../../projections/reading/task-health.ts';
 import { runsProjection, type RunDocument } from '../../../projections/views/runs.ts';
+import {
+  LATEST_DAYS,
+  lastDayKey,
+  type LastDayDocument,
+} from '../../../projections/views/statistics-tasks.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import {
   MAX_OUTCOME_TASKS,
@@ -15,15 +21,12 @@ import { endpoint, type Endpoint } from '../../endpoint.ts';
 import { badRequest } from '../../errors.ts';
 import { cutOutcomes } from './fire-runs.ts';
 
-/** Days over which the 95th percentile is computed, today included. */
-const PERIOD_DAYS = 7;
-
 const list = endpoint('GET /tasks/outcomes', {
   operationId: 'listTaskOutcomes',
   summary: 'Shows the outcomes of the last 20 runs of many tasks, and how long their runs take',
   description:
-    'Newest runs first, without skipped ones. Tasks without runs, and unknown ones, are left out. ' +
-    'The percentile covers the last 7 days of UTC.',
+    'Runs are newest first, without skipped ones. Tasks without runs and unknown tasks are left out. ' +
+    'The percentile covers the latest 100 runs that ended in the 7 days of UTC up to the latest of them.',
   scopes: ['runs:read'],
   query: OutcomesQuery,
   reads: [runsProjection, statisticsProjection],
@@ -31,23 +34,27 @@ const list = endpoint('GET /tasks/outcomes', {
   async handle({ dependencies, query, reach, context }) {
     const { readModel } = dependencies;
     const ids = idsIn(query.ids);
-    const [p95, runs] = await Promise.all([
-      p95OfTasks(readModel, reach, ids, PERIOD_DAYS, context.now),
+    const [known, runs] = await Promise.all([
+      Promise.all(ids.map((id) => statisticsOf(readModel, reach, id))),
       Promise.all(ids.map((id) => latestRuns(readModel, reach, id))),
     ]);
-    // What has no runs is left out, so that the response names nothing that the caller does not see.
+    // Tasks without runs are left out, so the response names nothing that the caller may not see.
     const items = ids.flatMap((task_id, n) => {
       const shown = (runs[n] ?? []).map(showOutcome);
-      const p95_execution_time_seconds = p95.get(task_id) ?? null;
-      return shown.length === 0 ? [] : [{ task_id, runs: shown, p95_execution_time_seconds }];
+      if (shown.length === 0) return [];
+      const { p95_ms, failing, failed_day = null } = known[n] ?? {};
+      const p95_execution_time_seconds = p95_ms === undefined ? null : p95_ms / 1000;
+      const failed_in_period = hasFailedLately({ failed_day }, context.now);
+      const signs = { failing: failing !== undefined, failed_in_period };
+      return [{ task_id, runs: shown, p95_execution_time_seconds, ...signs }];
     });
-    return { body: { period_days: PERIOD_DAYS, items } };
+    return { body: { period_days: LATEST_DAYS, items } };
   },
 });
 
 export const outcomesEndpoints: readonly Endpoint[] = [list];
 
-/** @throws HttpError 400 for none, too many, or what is no id */
+/** @throws HttpError 400 for no ids, too many, or an invalid one */
 function idsIn(given: string): readonly string[] {
   const ids = [...new Set(given.toLowerCase().split(','))].filter((id) => id !== '');
   const fault = ids.find((id) => !isUuid(id));
@@ -55,6 +62,17 @@ function idsIn(given: string): readonly string[] {
   if (ids.length > 0 && ids.length <= MAX_OUTCOME_TASKS) return ids;
   const issue = `must be 1 to ${MAX_OUTCOME_TASKS} ids separated by commas`;
   throw badRequest([{ field: 'ids', issue }]);
+}
+
+async function statisticsOf(
+  readModel: ReadModel,
+  reach: Reach,
+  id: string,
+): Promise<Partial<LastDayDocument> | null> {
+  const found = await readModel.get(statisticsProjection, lastDayKey(id));
+  return found !== null && reaches(reach, namespaceOf(found.document))
+    ? (found.document as LastDayDocument)
+    : null;
 }
 
 async function latestRuns(

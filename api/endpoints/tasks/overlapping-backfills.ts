@@ -7,7 +7,7 @@ import {
   type BackfillDocument,
 } from '../../../projections/views/backfills.ts';
 
-/** Backfills of a task that are examined, the latest first. */
+/** How many backfills of a task are examined, the latest first. */
 const MAX_EARLIER = 100;
 
 /** The task's latest backfills that overlap a span, the latest first. @throws ReadModelError */

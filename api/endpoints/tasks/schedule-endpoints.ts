@@ -28,7 +28,7 @@ import { checkDefinition } from './task-definitions.ts';
 /** How long a preview may compute before other requests get a turn. Milliseconds. */
 const MAX_TURN = 2;
 
-/** What is previewed. */
+/** The schedule to preview. */
 interface Subject {
   readonly definition: TaskDefinition;
   /** null: no task has the schedule. */
@@ -69,7 +69,7 @@ const preview = endpoint('POST /schedules/preview', {
 
 export const scheduleEndpoints: readonly Endpoint[] = [preview];
 
-/** A schedule that no task has yet, checked as when a task is created. */
+/** A schedule without a task, checked in the same way as at the creation of a task. */
 function givenSchedule(
   { task_id: _task, from: _from, count: _count, ...fields }: PreviewSchedule,
   dependencies: ApiDependencies,
@@ -80,7 +80,7 @@ function givenSchedule(
     throw badRequest([{ field: 'schedule_kind', issue: 'is required, unless task_id is given' }]);
   }
   const given = { ...taskDefaults, ...placeholders, ...fields, schedule_kind: kind };
-  // It has no pipeline, so that no tools of workers matter.
+  // It has no pipeline, so the tools of workers do not matter.
   const place = { namespace: DEFAULT_NAMESPACE, now };
   const { definition } = checkDefinition(given, dependencies, place);
   const budget = wholeBudget(definition.max_runs);
@@ -90,7 +90,7 @@ function givenSchedule(
 /** Fields of a task that do not matter to its schedule. */
 const placeholders = { title: '-', description: '-', created_by: '', payload: { pipeline: [] } };
 
-/** The schedule of a task as it is now, with its remaining runs. */
+/** The present schedule of a task, with its remaining runs. */
 async function taskSchedule(
   id: string,
   body: PreviewSchedule,
@@ -116,7 +116,7 @@ async function taskSchedule(
 const firesByTime = ({ status, definition }: LiveTask): boolean =>
   status !== 'canceled' && definition.schedule_kind !== 'event';
 
-/** Collects what a generator yields, and gives other requests turns in between. */
+/** Collects the values of a generator, and gives other requests turns in between. */
 async function collectInTurns(steps: Iterable<PreviewedFire>): Promise<readonly PreviewedFire[]> {
   const collected: PreviewedFire[] = [];
   let begun = performance.now();

@@ -15,8 +15,9 @@ interface ReportedSlots {
 }
 
 /**
- * What a run that is ready waits for: a slot of its agent or namespace, or any slot. From heartbeats, so some seconds old.
- * @returns such as `a slot of its agent: 8 of 8 in use`; null while a worker has, or may have, a slot for it
+ * The slot for which a run waits that is ready to start: one of its agent or namespace, or any slot. Based on
+ * heartbeats, so the answer is a few seconds old.
+ * @returns a clause such as `a slot of its agent: 8 of 8 in use`; null while a worker has, or may have, a slot for it
  * @throws CoordinationError
  */
 export async function slotWait(

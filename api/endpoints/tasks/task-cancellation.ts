@@ -35,8 +35,8 @@ export async function cancelTask(
 }
 
 /**
- * Cancels the runs of a task that the view has: queued ones end, running ones are asked to stop. The worker that would
- * start a later run ends it.
+ * Cancels the runs of a task that the view contains. Queued runs end, and running ones are asked to stop. A run that
+ * the view lacks is ended by the worker that would start it.
  * @returns how many were canceled
  */
 export async function cancelRunsOf(
@@ -58,7 +58,7 @@ export async function cancelRunsOf(
   return canceled;
 }
 
-/** @returns whether the run was canceled; one that has just ended stays as it is */
+/** @returns whether the run was canceled; a run that has just ended stays unchanged */
 async function cancelUnlessEnded(
   { dependencies, context }: Pick<Call, 'dependencies' | 'context'>,
   runId: string,
@@ -73,7 +73,7 @@ async function cancelUnlessEnded(
   }
 }
 
-/** The status before the cancellation; from the log, as a repeated command finds the task canceled. */
+/** The status before the cancellation. Read from the log, because a repeated command finds the task canceled. */
 async function statusBefore(store: EventStore, taskId: string): Promise<TaskStatus> {
   let state = taskFold.initial;
   for (const event of await store.readStream(streams.task(taskId))) {

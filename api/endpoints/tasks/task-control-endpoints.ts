@@ -71,7 +71,10 @@ const runNow = endpoint('POST /tasks/:id/run_now', {
   },
 });
 
-/** The run once it has ended, or the time is over. A response that is recorded is built even if the client has left. */
+/**
+ * Returns the run once it has ended or the time is over. A response that will be recorded is built even if the client
+ * has left.
+ */
 async function waitForEnd(
   { dependencies, keyed, gone }: Pick<Call, 'dependencies' | 'keyed' | 'gone'>,
   runId: string,
@@ -184,7 +187,7 @@ function command(
   };
 }
 
-/** The answer to a change of status, which may have found the task in that status already. */
+/** The response to a change of status. The task may have been in that status already. */
 function changed(
   call: Pick<Call, 'dependencies' | 'parameters'>,
   before: string,

@@ -27,8 +27,8 @@ export interface CheckedDefinition {
 }
 
 /**
- * Checks what the schema can't express. The command checks that the schedule will fire.
- * @param at.namespace whose workers' tools there are
+ * Checks the rules that the schema cannot express. The command checks that the schedule will fire.
+ * @param at.namespace the namespace whose workers' tools can be used
  * @throws HttpError 400 listing every issue, 413
  */
 export function checkDefinition(
@@ -46,7 +46,8 @@ export function checkDefinition(
   }
   const payload = checkPayload(definition.payload as JsonObject, tools.of(namespace));
   issues.push(...payload.issues.slice(0, MAX_ISSUES));
-  // Fires of a schedule have only the defaults. An event task may be one that is only run by hand.
+  // Scheduled runs have only the default params. An event task may be intended for manual runs,
+  // which can have other params.
   issues.push(...paramsRulesIssues(definition, kind === 'event'));
   // If the expression is the only issue, the command reports it: compiling it here, too, would take twice the time.
   if (issues.length > 0) issues.push(...scheduleIssues(definition, issues, now));
@@ -70,7 +71,10 @@ function checkSize(field: string, value: object | null, limit: number): void {
 /** Issues of a payload that an error lists. */
 const MAX_ISSUES = 100;
 
-/** Converts instants to UTC and ids to lower case. @param issues receives what is wrong; defaults replace it */
+/**
+ * Converts instants to UTC and ids to lower case.
+ * @param issues receives the issues; defaults replace the faulty values
+ */
 function normalize(definition: TaskDefinition, issues: Issue[]): TaskDefinition {
   let { timezone } = definition;
   if (zoneOf(timezone) === null) {
@@ -90,7 +94,7 @@ function normalize(definition: TaskDefinition, issues: Issue[]): TaskDefinition 
   return { ...definition, timezone, starts_at, ends_at, created_by };
 }
 
-/** What is wrong with the schedule, in fields without a known issue. */
+/** The issues of the schedule, in fields without a known issue. */
 function scheduleIssues(
   definition: TaskDefinition,
   known: readonly Issue[],
@@ -131,16 +135,16 @@ export function warningsOf(
   return [...warnings, ...payload.warnings, ...paramsWarnings(definition)];
 }
 
-/** An event task whose runs by events would fail. */
+/** Warns of an event task whose runs would fail when an event triggers them. */
 function paramsWarnings(definition: ParamsRules & Pick<TaskDefinition, 'schedule_kind'>): string[] {
   if (definition.schedule_kind !== 'event') return [];
   return requiredParams(definition).map(
     (key) =>
-      `payload.params.${key}: is required by params_schema and has no default, so that runs triggered by events fail`,
+      `payload.params.${key}: is required by params_schema and has no default, so runs triggered by events will fail`,
   );
 }
 
-/** @param maxSteps bounds the work of counting fires; default: what a list can afford */
+/** @param maxSteps bounds the work of counting fires; default: a limit that suits lists */
 function scheduleWarningsOf(
   definition: ScheduleFields,
   anchor: string,

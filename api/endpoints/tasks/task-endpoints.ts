@@ -10,7 +10,13 @@ import type { Filter } from '../../../projections/read-model.ts';
 import { agentsProjection } from '../../../projections/views/agents.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
-import { taskFilters, taskOrder, tasksProjection } from '../../../projections/views/tasks.ts';
+import {
+  isJoinedOrder,
+  taskFilters,
+  taskOrder,
+  tasksProjection,
+  type TaskDocument,
+} from '../../../projections/views/tasks.ts';
 import { Task, TaskPage } from '../../schemas/response-schemas-tasks.ts';
 import { PastQuery, pastAskedFor } from '../history/audit-access.ts';
 import { createWithinQuota, requireEventRoom } from '../../access/count-quotas.ts';
@@ -29,6 +35,7 @@ import {
   mayChange,
   requireOwner,
 } from './task-ownership.ts';
+import { joinedPage } from './task-order-page.ts';
 import { checkSecretUse } from './task-secrets.ts';
 import { lastRunAt, pastTask, showDocument, showTask } from './task-records.ts';
 
@@ -51,7 +58,7 @@ const create = endpoint('POST /tasks', {
     const namespace = await checkOwner(call, given.created_by.toLowerCase());
     const { definition, warnings } = checkDefinition(given, dependencies, { namespace, now });
     const id = createdId('task', call);
-    await checkSecretUse(dependencies, id, definition, namespace);
+    const secretWarnings = await checkSecretUse(dependencies, id, definition, { namespace, now });
     // With an Idempotency-Key, an earlier attempt may have created it.
     const isNew = !call.keyed;
     await requireEventRoom(dependencies, namespace);
@@ -67,7 +74,12 @@ const create = endpoint('POST /tasks', {
     const next_run_at = isNew ? task.next_fire_at : await nextRunAt(store, id, task);
     return {
       status: 201,
-      body: await showTask(id, task, { next_run_at, last_run_at: null, warnings }, dependencies),
+      body: await showTask(
+        id,
+        task,
+        { next_run_at, last_run_at: null, warnings: [...warnings, ...secretWarnings] },
+        dependencies,
+      ),
       headers: { Location: `/tasks/${id}`, ...etag(handled.revision) },
       position: handled.position,
     };
@@ -76,29 +88,34 @@ const create = endpoint('POST /tasks', {
 
 const list = endpoint('GET /tasks', {
   operationId: 'listTasks',
-  summary: 'Lists tasks, newest first',
+  summary: 'Lists tasks, newest first or by `sort`',
   scopes: read,
   acceptsOwn: true,
   query: TaskQuery,
   hasLargeResponse: true,
   reads: [tasksProjection],
+  alsoReads: ({ sort }) => (isJoinedOrder(sort) ? [statisticsProjection, agentsProjection] : []),
   responses: { 200: TaskPage },
   refusals: viewRefusals,
   async handle(call) {
     const { query } = call;
-    const { dependencies } = await placeOfReading(call);
+    const place = await placeOfReading(call);
+    const { dependencies } = place;
     const filters = taskFilters(call.reach, {
       ...query,
       created_by: query.created_by?.toLowerCase(),
     });
-    const order = taskOrder(query.sort);
     const own: readonly Filter[] =
       call.own === null ? [] : [{ field: 'created_by', op: 'eq', value: call.own }];
+    const show = async (task: TaskDocument): Promise<object> =>
+      showDocument(task, await lastRunAt(dependencies, task.id), dependencies);
+    if (isJoinedOrder(query.sort)) {
+      return joinedPage(call, place, query.sort, query, [...filters, ...own], show);
+    }
+    const order = taskOrder(query.sort);
     const { sort } = order;
     const asked = { filters: [...filters, ...order.filters, ...own], sort, cut: cutPayload };
-    return listPage(dependencies.readModel, tasksProjection, asked, query, async (task) =>
-      showDocument(task, await lastRunAt(dependencies, task.id), dependencies),
-    );
+    return listPage(dependencies.readModel, tasksProjection, asked, query, show);
   },
 });
 
@@ -109,7 +126,7 @@ const show = endpoint('GET /tasks/:id', {
   acceptsOwn: true,
   query: PastQuery,
   reads: [tasksProjection],
-  // `last_run_at` comes from the last run, or from the statistics if that was removed; names come from the agents.
+  // `last_run_at` comes from the last run, or from the statistics if that run was removed. Names come from the agents.
   cachedBy: [tasksProjection, runsProjection, statisticsProjection, agentsProjection],
   responses: { 200: Task },
   responseHeaders: ['ETag'],
@@ -131,7 +148,7 @@ const show = endpoint('GET /tasks/:id', {
 
 const update = endpoint('PUT /tasks/:id', {
   operationId: 'updateTask',
-  summary: 'Changes the fields that are given',
+  summary: 'Changes the given fields of a task',
   scopes: write,
   body: UpdateTask,
   ifMatch: true,
@@ -148,7 +165,7 @@ const update = endpoint('PUT /tasks/:id', {
     const { definition, warnings } = checkDefinition(changed, dependencies, place);
     if (body.created_by !== undefined) await checkNewOwner(call, known, definition.created_by);
     else if (known.status !== 'canceled') await requireOwner(call, definition.created_by);
-    await checkSecretUse(dependencies, id, definition, known.namespace);
+    const secretWarnings = await checkSecretUse(dependencies, id, definition, place);
     await requireEventRoom(dependencies, known.namespace);
     await countPayload(dependencies, known.namespace, body.payload);
     const changes = Object.fromEntries(
@@ -170,7 +187,12 @@ const update = endpoint('PUT /tasks/:id', {
       lastRunAt(dependencies, id),
     ]);
     return {
-      body: await showTask(id, task, { next_run_at, last_run_at, warnings }, dependencies),
+      body: await showTask(
+        id,
+        task,
+        { next_run_at, last_run_at, warnings: [...warnings, ...secretWarnings] },
+        dependencies,
+      ),
       headers: etag(handled.revision),
       position: handled.position,
     };

@@ -2,6 +2,7 @@ import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { Position } from '../../../domain/event-store.ts';
 import { explainTask } from '../../../domain/explain/explain-task.ts';
 import { NEARBY_MS, type RunFinder } from '../../../domain/explain/nearby-runs.ts';
+import { SecretError } from '../../../domain/secrets/secret-source.ts';
 import { ReadModelError, type Projection } from '../../../projections/read-model.ts';
 import { backfillsProjection } from '../../../projections/views/backfills.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
@@ -16,7 +17,7 @@ import { quotaWait } from '../../access/count-quotas.ts';
 import { slotWait } from './slot-wait.ts';
 import { overlappingBackfills } from './overlapping-backfills.ts';
 
-/** Runs by hand or by event that are named on either side of the instant. */
+/** How many manual and event runs are named on either side of the instant. */
 const MAX_NEARBY = 3;
 
 const explain = endpoint('GET /tasks/:id/explain', {
@@ -43,6 +44,7 @@ const explain = endpoint('GET /tasks/:id/explain', {
       readyRunsWaitFor: (agent) => waitOf(dependencies, { agent, namespace }),
       findRuns: (triggers) => findRuns(views, taskId, at, triggers),
       findBackfills: (nominal) => findBackfills(views, taskId, nominal),
+      findExpiries: (names) => findExpiries(dependencies, namespace, names),
     });
     return { body: explanation };
   },
@@ -58,7 +60,7 @@ async function nameOf(
   return 'name' in state ? state.name : null;
 }
 
-/** null, so that the rest is explained, where the coordination store can't be read. */
+/** null if the coordination store can't be read, so that the rest is still explained. */
 async function waitOf(
   dependencies: Pick<ApiDependencies, 'coordination' | 'telemetry' | 'quotas' | 'readModel'>,
   owner: { readonly agent: string; readonly namespace: string },
@@ -74,15 +76,35 @@ async function waitOf(
   }
 }
 
+/** Leaves out secrets whose backend is unavailable, so that the rest is still explained. */
+async function findExpiries(
+  { secretStore, telemetry }: Pick<ApiDependencies, 'secretStore' | 'telemetry'>,
+  namespace: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, Instant>> {
+  const found = new Map<string, Instant>();
+  for (const name of names) {
+    try {
+      const { expiresAt = null } = (await secretStore.access.limitsOf(namespace, name)) ?? {};
+      if (expiresAt !== null) found.set(name, expiresAt);
+    } catch (error) {
+      if (!(error instanceof SecretError)) throw error;
+      telemetry.failures.failed('explained a task without a secret', error, { name });
+    }
+  }
+  return found;
+}
+
 interface Views extends Pick<ApiDependencies, 'readModel' | 'positions' | 'telemetry'> {
   /** Position of the caller's last command through this process. */
   readonly own: Position;
-  /** What the views must have passed. */
+  /** The position that the views must have passed. */
   readonly after: Position | undefined;
 }
 
 /**
- * The backfills whose span includes a nominal time; null, so that the rest is explained, where the view can't be read.
+ * The backfills whose span includes a nominal time. null if the view cannot be read, so that the rest is still
+ * explained.
  */
 function findBackfills(
   views: Views,
@@ -97,8 +119,8 @@ function findBackfills(
 }
 
 /**
- * The runs by hand or by event about an instant, the nearest first, from the view; what they are is read from the log.
- * null, so that the rest is explained, where the view can't be read.
+ * The manual and event runs near an instant, the nearest first, from the view; their state is read from the log. null
+ * if the view cannot be read, so that the rest is still explained.
  */
 function findRuns(
   views: Views,
@@ -137,7 +159,7 @@ function findRuns(
   });
 }
 
-/** Waits for a view and reads it; null, with a warning in the log, where it can't be read. @throws HttpError 503 */
+/** Waits for a view and reads it; null, with a warning in the log, if the view cannot be read. @throws HttpError 503 */
 async function readView<T>(
   views: Views,
   task: string,

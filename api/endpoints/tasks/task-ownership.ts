@@ -13,7 +13,7 @@ import { cancelTask } from './task-cancellation.ts';
 
 type Calling = Pick<Call, 'caller' | 'reach' | 'own'>;
 
-/** The agent and the namespace to which a task's runs count. */
+/** The agent and the namespace to whose limits a task's runs count. */
 export function ownerOf({ definition, namespace }: LiveTask): {
   readonly agent: string;
   readonly namespace: string;
@@ -21,14 +21,14 @@ export function ownerOf({ definition, namespace }: LiveTask): {
   return { agent: definition.created_by, namespace };
 }
 
-/** @returns whether the caller may change a task: an admin any, others their own */
+/** @returns whether the caller may change a task. An admin may change any task, others their own */
 export function owns({ caller, reach }: Calling): (task: LiveTask) => boolean {
   return ({ definition, namespace }) =>
     reaches(reach, namespace) &&
     (caller === null || caller.admin || definition.created_by === caller.agentId);
 }
 
-/** @param id of the task @returns throws HttpError 404 for a task out of reach, 403 for another agent's */
+/** @param id of the task @returns a check that throws HttpError 404 for a task out of reach, 403 for another agent's */
 export function mayChange(call: Calling, id: string): (task: LiveTask) => void {
   return (task) => {
     inReach(call, 'task', id, task);
@@ -37,7 +37,7 @@ export function mayChange(call: Calling, id: string): (task: LiveTask) => void {
 }
 
 /**
- * The task of a run or a backfill, which belong to the task's present owner, whoever requested them.
+ * The task of a run or a backfill. These belong to the task's present owner, regardless of who requested them.
  * @throws HttpError 403 for another agent's task
  */
 export async function ownedTaskOf(
@@ -76,7 +76,10 @@ export async function checkOwner(
   return state.namespace;
 }
 
-/** As {@link checkOwner}, for a task that is there: its new owner is in the task's namespace. @throws HttpError 403, 400 */
+/**
+ * Like {@link checkOwner}, for an existing task, whose new owner must be in its namespace.
+ * @throws HttpError 403, 400
+ */
 export async function checkNewOwner(
   call: Pick<Call, 'caller' | 'dependencies' | 'reach'>,
   { namespace }: LiveTask,
@@ -89,8 +92,9 @@ export async function checkNewOwner(
 }
 
 /**
- * Refuses what would begin something for an agent that may not have it now, such as a run or the resumption of a task.
- * @param rule what is asked; default: whether something may begin
+ * Rejects a command that would start something for an agent that may not run anything now, such as a run or the
+ * resumption of a task.
+ * @param rule the check; default: whether anything may start
  * @throws HttpError 409 with the reason
  */
 export async function requirePermittedOwner(
@@ -98,15 +102,16 @@ export async function requirePermittedOwner(
   owner: string,
   rule: (agentId: string, agent: AgentState) => Denial | null = startDenial,
 ): Promise<void> {
-  // From the log: the state in memory may be older.
-  const { state } = await load(dependencies.store, streams.agent(owner), agentFold);
+  // Like the state of the caller, the owner's state may lag by a few milliseconds. No run of a
+  // disabled agent starts even then, because each start is checked.
+  const { state } = await dependencies.agents.get(owner);
   const denial = rule(owner, state);
   if (denial === null) return;
   const details = { created_by: owner, reason: denial.code };
   throw new HttpError('conflict', `not possible: ${denial.why}`, details);
 }
 
-/** A changed task, which may become active by that, must have an owner. @throws HttpError 409 */
+/** A changed task must have an owner, because the change may make the task active. @throws HttpError 409 */
 export async function requireOwner(
   { caller, dependencies }: Pick<Call, 'caller' | 'dependencies'>,
   owner: string,
@@ -127,10 +132,11 @@ export async function cancelOrphan(
   taskId: string,
   owner: string,
 ): Promise<void> {
-  // From the log: the state in memory may be older than the task.
+  // Read from the log, because the state in memory may be older than the task.
   const { state } = await load(call.dependencies.store, streams.agent(owner), agentFold);
   if (state.status === 'registered') return;
-  // A command of its own: the one that created the task has already appended to its stream.
+  // This needs its own command id, because the command that created the task has already appended
+  // to its stream.
   const commandId = nameBasedId('cancel-orphan', call.context.commandId);
   await cancelTask({ ...call, context: { ...call.context, commandId } }, taskId, () => {});
   const details = { task_id: taskId, created_by: owner };

@@ -15,10 +15,10 @@ import { etag, type Call, type EndpointResponse } from '../../endpoint.ts';
 import { inReach } from '../lookup.ts';
 import { warningsOf } from './task-definitions.ts';
 
-/** The actor of what the service does by itself. */
+/** The actor of changes that the service makes by itself. */
 const SERVICE = 'service';
 
-/** A task from its own streams, right after a command. */
+/** A task read from its own streams, directly after a command. */
 export async function showTask(
   id: string,
   task: LiveTask,
@@ -67,11 +67,18 @@ export async function showDocument(
   // Documents of an older shape lack it.
   const { params_schema = null, pause_reason = null } = task;
   const acts = await showActs(task, dependencies);
-  const shown = { ...task, params_schema, pause_reason, ...acts, rhythm: undefined };
+  const shown = {
+    ...task,
+    params_schema,
+    pause_reason,
+    ...acts,
+    rhythm: undefined,
+    secrets: undefined,
+  };
   return { ...shown, schedule_text, last_run_at, warnings };
 }
 
-/** Who paused a task, and who snoozed its next run; null where that does not hold now. */
+/** The agents that paused a task and snoozed its next run; null if it is not paused or snoozed now. */
 async function showActs(
   task: {
     readonly paused?: Act | null;
@@ -108,7 +115,7 @@ export async function lastRunAt(
   const [latest] = await readModel.find(runsProjection, latestRunOf(id));
   if (latest !== undefined) {
     if (latest.document.started_at !== null) return latest.document.started_at;
-    // A slower query, for the case that the latest run has not started.
+    // A slower query, needed if the latest run has not started.
     const [started] = await readModel.find(runsProjection, latestStartedRunOf(id));
     if (started !== undefined) return started.document.started_at;
   }
@@ -117,7 +124,8 @@ export async function lastRunAt(
 }
 
 /**
- * A task as it was at an instant or a position. Its warnings are today's, as they depend on the registered tools.
+ * A task in its state at an instant or a position. Its warnings are the present ones, because they depend on the
+ * registered tools.
  * @throws HttpError 404 before its creation
  */
 export async function pastTask(

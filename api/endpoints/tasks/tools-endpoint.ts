@@ -6,7 +6,7 @@ import { endpoint, namespaceOfCaller, type Endpoint } from '../../endpoint.ts';
 const list = endpoint('GET /tools', {
   operationId: 'listPipelineTools',
   summary: 'Lists the tools that the steps of a pipeline can use, by name',
-  description: 'The tools of the service and of its extensions, and those that workers offer.',
+  description: 'These are tools of the service, of its extensions, and of workers.',
   scopes: ['tasks:read'],
   query: ToolQuery,
   hasLargeResponse: true,

@@ -26,14 +26,17 @@ import { activeWorkerInPath, ownWorkerInPath } from './worker-lookup.ts';
 
 const scopes = ['jobs:work'] as const;
 
-/** Of what workers send about jobs. The SDKs rely on it, whatever the service's other bodies may have. */
+/**
+ * The largest body that workers may send about jobs. It does not depend on the limit of other bodies, because the SDKs
+ * rely on it.
+ */
 const MAX_BODY_BYTES = 1_048_576;
 
 const poll = endpoint('POST /workers/:worker_id/jobs', {
   operationId: 'takeJobs',
-  summary: 'Gives a worker jobs that fit it, by priority; waits for the first one',
+  summary: 'Gives a worker matching jobs, by priority; waits for the first one',
   description:
-    'Only jobs of its tools whose arguments fit its schemas, and whose labels it has. Each is leased to it.',
+    'A job matches if the worker offers its tool, has its labels, and accepts its arguments. Each job is leased to the worker.',
   scopes,
   query: PollQuery,
   responses: { 200: JobList },
@@ -56,9 +59,9 @@ const poll = endpoint('POST /workers/:worker_id/jobs', {
 
 const heartbeat = endpoint('POST /jobs/:job_id/heartbeat', {
   operationId: 'keepJob',
-  summary: 'Keeps a job, and says how it goes',
+  summary: 'Extends the lease of a job, and reports its progress',
   description:
-    'Extends the lease. Progress and lines of the log are readable in the run at once. The log of a step has at most 50 lines.',
+    'Progress and log lines appear in the run at once. The log of a step has at most 50 lines.',
   scopes,
   body: JobHeartbeat,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -89,7 +92,7 @@ const complete = endpoint('POST /jobs/:job_id/complete', {
 
 const fail = endpoint('POST /jobs/:job_id/fail', {
   operationId: 'failJob',
-  summary: 'Fails a job; if another try can help, the step may have one',
+  summary: 'Fails a job; the step may be tried again if the failure is retryable',
   scopes,
   body: FailJob,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -104,7 +107,7 @@ const fail = endpoint('POST /jobs/:job_id/fail', {
 
 const results = endpoint('POST /workers/:worker_id/results', {
   operationId: 'sendJobResults',
-  summary: 'Completes or fails many jobs, with an answer for each',
+  summary: 'Completes or fails many jobs, with an outcome for each',
   scopes,
   body: JobResults,
   maxBodyBytes: MAX_BODY_BYTES,
@@ -140,7 +143,7 @@ async function finish(call: Call, answer: JobAnswer): Promise<EndpointResponse> 
   return success('the job is over', { job_id: answer.job });
 }
 
-/** Late answers are recorded, as those of single requests are. */
+/** Late results are recorded, as for single requests. */
 function noteRefusal(call: Call, jobId: string, refusal: RefusalError): void {
   const { dependencies, context, action } = call;
   const { code } = toHttpError(refusal);
@@ -156,14 +159,14 @@ function senderOf({ caller }: Pick<Call, 'caller'>): JobSender {
   return caller;
 }
 
-/** A signal that aborts once the client has left or the service stops. @returns also what releases it */
+/** A signal that aborts once the client has left or the service stops. @returns also a function that releases it */
 function leaving(
   { stopping }: Pick<ApiDependencies, 'stopping'>,
   gone: AbortSignal,
 ): readonly [AbortSignal, () => void] {
   const leave = new AbortController();
   const end = (): void => leave.abort();
-  // `AbortSignal.any` would keep something of each call at `stopping`.
+  // `AbortSignal.any` would leave a reference to each call at `stopping`.
   for (const each of [stopping, gone]) {
     each.addEventListener('abort', end, { once: true });
     if (each.aborted) end();

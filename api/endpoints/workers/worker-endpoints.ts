@@ -27,9 +27,9 @@ const scopes = ['jobs:work'] as const;
 
 const register = endpoint('POST /workers', {
   operationId: 'registerWorker',
-  summary: 'Registers a worker, which replaces the one of the same name and agent',
+  summary: 'Registers a worker; it replaces an earlier worker of the agent with the same name',
   description:
-    'The tools can be used by all pipelines of the same namespace. The schema that was registered last for a tool applies to new tasks.',
+    'All pipelines of the same namespace can use its tools. New tasks are checked by the latest registered schema of a tool.',
   scopes,
   body: RegisterWorker,
   idempotent: true,
@@ -59,10 +59,9 @@ const register = endpoint('POST /workers', {
 
 const list = endpoint('GET /workers', {
   operationId: 'listWorkers',
-  summary:
-    'Lists workers, newest first: what they offer, what they do, and when they were last heard of',
+  summary: 'Lists workers with their tools, jobs and last sign of life, newest first',
   description:
-    "With the scope `ops` all of the namespace, else the caller's own. Names have one worker at a time.",
+    "With the scope `ops`, it lists all workers of the namespace, otherwise only the caller's own. Each name belongs to one worker at a time.",
   scopes: ['jobs:work', 'ops'],
   query: WorkerQuery,
   reads: [workersProjection],
@@ -91,8 +90,9 @@ const list = endpoint('GET /workers', {
 
 const drain = endpoint('DELETE /workers/:worker_id', {
   operationId: 'drainWorker',
-  summary: 'Gives a worker no more jobs; those that it has may still be completed',
-  description: "With the scope `ops` any worker of the namespace, else the caller's own.",
+  summary: 'Drains a worker: it gets no more jobs, but may complete its open ones',
+  description:
+    "With the scope `ops`, this works for any worker of the namespace, otherwise only for the caller's own.",
   scopes: ['jobs:work', 'ops'],
   idempotent: true,
   responses: { 200: WorkerDrained },

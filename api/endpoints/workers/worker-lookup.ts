@@ -5,19 +5,19 @@ import type { Call } from '../../endpoint.ts';
 import { idIn } from '../../endpoint.ts';
 import { HttpError, forbidden, notFound } from '../../errors.ts';
 
-/** How long the directory may take to learn of a worker that registered through another process. Milliseconds. */
+/** How long to wait until the directory knows a worker that registered through another process. Milliseconds. */
 const MAX_LAG = 2000;
 
 /**
  * The worker in the path, which must be the caller's.
- * @throws HttpError 404 for an unknown one, 403 for another agent's; RefusalError `STATE_CONFLICT` for one that was
- *   replaced
+ * @throws HttpError 404 for an unknown worker, 403 for another agent's worker; RefusalError `STATE_CONFLICT` for a
+ *   worker that was replaced
  */
 export async function workerInPath(call: Call<unknown, unknown>): Promise<RegisteredWorker> {
   return registered(call, await ownWorkerInPath(call));
 }
 
-/** As {@link workerInPath}, and any worker of the namespace for operators. */
+/** Like {@link workerInPath}, but operators may name any worker of the namespace. */
 export async function drainableWorkerInPath(
   call: Call<unknown, unknown>,
 ): Promise<RegisteredWorker> {
@@ -37,8 +37,8 @@ function registered(call: Call<unknown, unknown>, id: string): RegisteredWorker 
 }
 
 /**
- * The id of the worker in the path, which is or was the caller's: it may have been replaced.
- * @throws HttpError 404 for an unknown one, also in another namespace, 403 for another agent's
+ * The id of the worker in the path, which must belong to the caller but may have been replaced.
+ * @throws HttpError 404 for a worker that is unknown or in another namespace, 403 for another agent's
  */
 export async function ownWorkerInPath(call: Call<unknown, unknown>): Promise<string> {
   const { caller } = call;
@@ -48,7 +48,7 @@ export async function ownWorkerInPath(call: Call<unknown, unknown>): Promise<str
   throw forbidden(message, ['jobs:work'], caller?.scopes ?? []);
 }
 
-/** @throws HttpError 404 for an unknown one, also in another namespace */
+/** @throws HttpError 404 for a worker that is unknown or in another namespace */
 async function ownedWorkerInPath(
   call: Call<unknown, unknown>,
 ): Promise<{ readonly id: string; readonly agentId: string }> {
@@ -60,7 +60,10 @@ async function ownedWorkerInPath(
   return { id, agentId: owner.agent_id };
 }
 
-/** As {@link workerInPath}, for one that may have jobs. @throws also HttpError 409 for one that is drained or silent */
+/**
+ * Like {@link workerInPath}, for a worker that may have jobs.
+ * @throws also HttpError 409 for a worker that is drained or silent
+ */
 export async function activeWorkerInPath(call: Call<unknown, unknown>): Promise<RegisteredWorker> {
   const worker = await workerInPath(call);
   const { id, state } = worker;

@@ -1,7 +1,8 @@
-/** What the schemas of statistics and their fields mean. */
+/** Descriptions of the schemas of statistics and their fields. */
 export const ofStatistics: Readonly<Record<string, string>> = {
   ErrorGroup: 'Failed runs whose errors differ only in ids, times, addresses and amounts.',
-  'ErrorGroup.id': 'id of the group: the same for the same error; for `error_group` of a redrive',
+  'ErrorGroup.id':
+    'id of the group, for `error_group` of a redrive; the same error always has the same id',
   'ErrorGroup.error':
     'the first line of the messages, with `<id>`, `<time>`, `<address>` and `<n>`',
   'ErrorGroup.example': 'one of the messages, cut to 500 characters',
@@ -27,12 +28,14 @@ export const ofStatistics: Readonly<Record<string, string>> = {
   'StatisticsHour.start': 'when the hour begins',
   StatisticsSummary: 'The runs of all tasks that ended in a period.',
   'StatisticsSummary.timezone': 'IANA time zone of days and hours',
-  TaskRanking: 'The first tasks of a period by a figure.',
+  TaskRanking: 'Tasks of a period, ordered by a figure.',
   'TaskRanking.end': 'end of the period',
-  'TaskRanking.items': 'the tasks, the largest figure first; of `failing`, the latest failure',
+  'TaskRanking.items':
+    'the tasks, the largest figure first; for `failing`, the latest failure first',
   'TaskRanking.start': 'beginning of the period',
   'TaskRanking.timezone': 'IANA time zone of the days',
-  'TaskRanking.total': 'number of tasks of which any run counts, on the UTC days of the period',
+  'TaskRanking.total':
+    'number of tasks with at least one counted run, on the UTC days of the period',
   TaskStatistics: 'The runs of a task that ended in a period.',
   'TaskStatistics.timezone': 'IANA time zone of days and hours',
 };

@@ -137,9 +137,10 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
     body: { name: key.name, scopes: key.scopes },
     responses: {
       201: {
-        ...{ ...key, last_used_at: null },
+        ...key,
+        last_used_at: null,
         key: 'svck_q2r0mX1bJ5W7d3T9vYk8eN6hLpZsAcUfGiOyQwRtBxM',
-        message: 'keep the key: it is not shown again',
+        message: 'store the key: it will not be shown again',
       },
     },
   },
@@ -147,7 +148,10 @@ export const agentExamples: Readonly<Record<string, Examples>> = {
     parameters: { until: ended },
     responses: {
       200: page({
-        ...{ id: keyId, agent_id: agentId, name: 'deploy', expires_at: ended },
+        id: keyId,
+        agent_id: agentId,
+        name: 'deploy',
+        expires_at: ended,
         last_used_at: created,
       }),
     },

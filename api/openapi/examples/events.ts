@@ -10,29 +10,23 @@ const published = {
   published_at: due,
 };
 
+const listed = {
+  ...event,
+  event_id: eventId,
+  stream_id: published.stream_id,
+  source_agent_name: 'shop',
+  published_at: due,
+  triggered: 1,
+  runs: [{ task_id: taskId, run_id: runId }],
+};
+
 export const eventExamples: Readonly<Record<string, Examples>> = {
   publishEvent: {
     body: event,
     responses: { 202: done('the event is published', published) },
   },
-  listEvents: {
-    responses: {
-      200: {
-        items: [
-          {
-            ...event,
-            event_id: eventId,
-            stream_id: published.stream_id,
-            source_agent_name: 'shop',
-            published_at: due,
-            triggered: 1,
-            runs: [{ task_id: taskId, run_id: runId }],
-          },
-        ],
-        next_cursor: null,
-      },
-    },
-  },
+  listEvents: { responses: { 200: { items: [listed], next_cursor: null } } },
+  getEvent: { responses: { 200: listed } },
   listTopics: {
     parameters: { limit: 200, matching: event.topic },
     responses: {

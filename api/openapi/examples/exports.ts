@@ -58,12 +58,24 @@ const event = {
 };
 /** The same event as NDJSON has it: as it is recorded, with the names. */
 const eventLine = {
-  ...{ stream: event.stream, revision: 1, id: eventId, type: event.type, data: {} },
+  stream: event.stream,
+  revision: 1,
+  id: eventId,
+  type: event.type,
+  data: {},
   metadata: {
-    ...{ actor: agentId, source: event.source, reason: event.reason, commandId: eventId },
-    ...{ $correlationId: event.correlation_id, schemaVersion: '1', occurredAt: created },
+    actor: agentId,
+    source: event.source,
+    reason: event.reason,
+    commandId: eventId,
+    $correlationId: event.correlation_id,
+    schemaVersion: '1',
+    occurredAt: created,
   },
-  ...{ actor_name: 'shop', task_title: event.task_title, position, created_at: created },
+  actor_name: 'shop',
+  task_title: event.task_title,
+  position,
+  created_at: created,
 };
 
 /** A head and one row. */

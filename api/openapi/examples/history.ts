@@ -18,8 +18,13 @@ const history = (type: string, changes: readonly object[]) => ({
     200: {
       items: [
         {
-          ...{ revision: 1, at: ended, actor: agentId, actor_name: 'shop', type },
-          ...{ reason: 'less important', changes },
+          revision: 1,
+          at: ended,
+          actor: agentId,
+          actor_name: 'shop',
+          type,
+          reason: 'less important',
+          changes,
         },
       ],
       next_cursor: null,

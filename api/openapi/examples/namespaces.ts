@@ -3,7 +3,7 @@ import { created, done, ended } from './values.ts';
 
 const reports = {
   name: 'reports',
-  description: 'Everything of the reporting team',
+  description: 'Tasks of the reporting team',
   created_at: created,
   updated_at: created,
   quotas: { weight: 2, tasks: 50 },
@@ -12,7 +12,10 @@ const reports = {
 };
 const unset = { quotas: {}, quota_bounds: {}, own_quotas: {} };
 const otherwise = {
-  ...{ name: 'default', description: null, created_at: null, updated_at: null },
+  name: 'default',
+  description: null,
+  created_at: null,
+  updated_at: null,
   ...unset,
 };
 const named = { parameters: { name: 'reports' } };

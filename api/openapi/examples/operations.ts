@@ -1,8 +1,8 @@
 import type { Examples } from '../examples.ts';
 import { agentId, created, done, due, ended, page, position, taskId } from './values.ts';
 
-const hold = { reason: 'the database is being moved', by: agentId, since: due };
-const release = { by: agentId, at: ended, missed: null };
+const hold = { reason: 'the database is being moved', by: agentId, by_name: 'shop', since: due };
+const release = { by: agentId, by_name: 'shop', at: ended, missed: null };
 const name = 'tasks';
 const rebuilt = (message: string) => ({ responses: { 200: done(message, { name, version: 4 }) } });
 const switched = (message: string, version: number, previous: number) => ({

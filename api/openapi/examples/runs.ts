@@ -67,7 +67,11 @@ const step = (name: string, result: unknown, status = 'succeeded') => ({
   now: started,
 });
 const planned = (name: string, uses: string, needs: readonly string[], state = 'succeeded') => ({
-  ...{ step: name, state, uses, group: null, needs },
+  step: name,
+  state,
+  uses,
+  group: null,
+  needs,
   ...hashes[name],
 });
 const run = {

@@ -40,7 +40,9 @@ export const serviceExamples: Readonly<Record<string, Examples>> = {
   getLiveness: {
     responses: {
       200: {
-        ...{ status: 'alive', timestamp: due, version },
+        status: 'alive',
+        timestamp: due,
+        version,
         instance: '1f0c4a52-5d0e-4b8e-9a5e-0a4a3f6f2f0b',
       },
     },

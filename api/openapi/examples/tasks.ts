@@ -37,7 +37,7 @@ const payload = {
   ],
 };
 
-/** What a client sends to create the example task. */
+/** The request that creates the example task. */
 const given = {
   title: 'Morning report',
   description: 'Counts the open orders on weekdays at nine',
@@ -221,6 +221,8 @@ export const taskExamples: Readonly<Record<string, Examples>> = {
             task_id: taskId,
             runs: [{ id: runId, state: 'succeeded', queued_at: due, duration_seconds: 2 }],
             p95_execution_time_seconds: 2,
+            failing: false,
+            failed_in_period: true,
           },
         ],
       },

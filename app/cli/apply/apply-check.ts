@@ -15,7 +15,7 @@ import type { Step } from './apply-plan.ts';
 const checkCreated = bodyCheck(CreateTask);
 const checkChanged = bodyCheck(UpdateTask);
 
-/** Only the service knows the tools and their arguments. */
+/** Tools and arguments are not checked here, as only the service knows them. */
 const anyTools = {
   of: () => ({ schemaOf: () => undefined, isOwn: () => false, names: () => [] }),
   isOwn: () => false,
@@ -24,8 +24,8 @@ const anyTools = {
 };
 
 /**
- * What the service would reject in a step, by its own checks of fields, schedule and pipeline. Permissions and the
- * arguments of tools are not checked. Returns null if nothing is wrong.
+ * The part of a step that the service would reject, by its own checks of fields, schedule and pipeline. Permissions and
+ * the arguments of tools are not checked. Returns null if nothing is wrong.
  */
 export function rejectionOf(step: Step, now: Instant): string | null {
   if (step.kind !== 'create' && step.kind !== 'change') return null;

@@ -66,7 +66,7 @@ function stepsFor(wanted: DesiredTask, task: TaskRecord): Step[] {
   const { name, paused } = wanted;
   const changes = differences(wanted.fields, task);
   const steps: Step[] = [];
-  // First, so that a task to be paused does not fire by its new schedule.
+  // The pause comes first, so that the task does not fire by its new schedule.
   if (paused && task.status === 'active') steps.push({ kind: 'pause', name, task });
   if (Object.keys(changes).length > 0) steps.push({ kind: 'change', name, task, changes });
   if (!paused && task.status === 'paused') steps.push({ kind: 'resume', name, task });

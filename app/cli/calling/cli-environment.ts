@@ -18,6 +18,8 @@ export interface CliEnvironment {
   readonly err: OutputStream;
   /** Reads the whole standard input. */
   readonly input: () => Promise<string>;
+  /** Asks the person at the terminal for a yes; null if standard input is no terminal. */
+  readonly confirm: ((question: string) => Promise<boolean>) | null;
   readonly clock: Clock;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;

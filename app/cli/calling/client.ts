@@ -35,7 +35,7 @@ export type ServiceRequest<T> = (api: TypedClient) => Promise<ApiResponse<T>>;
 
 export type QueryValue = string | number | boolean | undefined;
 
-/** What a request carries; undefined parameters are left out. */
+/** The contents of a request; undefined parameters are left out. */
 export interface RequestOptions {
   readonly query?: Readonly<Record<string, QueryValue>>;
   readonly body?: unknown;
@@ -62,7 +62,7 @@ export class Client {
 
   /**
    * @param options.reason recorded in the events of every command (`X-Reason`)
-   * @param options.namespace lists and figures show only this one
+   * @param options.namespace limits lists and figures to this one
    */
   constructor(options: {
     readonly url: string;
@@ -94,7 +94,7 @@ export class Client {
     return (await this.#translated(() => request(this.#api))).data;
   }
 
-  /** As {@link call}, for a path and query made of the caller's words, which the service checks. */
+  /** Like {@link call}, for a path and query built from the caller's input, which the service checks. */
   get<T>(path: string, { query }: Pick<RequestOptions, 'query'> = {}): Promise<T> {
     return this.call((api) => api.request<T>({ method: 'GET', path, query }));
   }
@@ -108,7 +108,7 @@ export class Client {
     return this.call((api) => api.request<T>({ method: 'PUT', path, body, ...expected }));
   }
 
-  /** The access token that it calls with. @throws as {@link call} */
+  /** The access token for its calls. @throws as {@link call} */
   async token(): Promise<string> {
     return (await this.#translated(() => this.#api.token())) ?? '';
   }
@@ -149,7 +149,7 @@ export class Client {
 
   /**
    * Streams a response as strings.
-   * @throws as {@link call}, also where it breaks off
+   * @throws as {@link call}, also when the stream breaks off
    */
   async *text(request: (api: TypedClient) => AsyncGenerator<string>): AsyncGenerator<string> {
     try {

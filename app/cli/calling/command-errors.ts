@@ -51,8 +51,8 @@ export class FollowEndedError extends CommandError {
 }
 
 /**
- * Ends a command whose output can't be written. A reader that closed the pipe (`svc … | head`) has what it wanted, so
- * that is no failure and has no message.
+ * Ends a command whose output can't be written. A reader that closed the pipe (`svc … | head`) needs no more output, so
+ * this is not a failure and has no message.
  */
 export class OutputLostError extends CommandError {
   constructor(cause: NodeJS.ErrnoException) {
@@ -62,7 +62,7 @@ export class OutputLostError extends CommandError {
   }
 }
 
-/** An error of use, which the caller corrects by other words. */
+/** A usage error, which the caller can correct. */
 export const usageError = (message: string): CommandError =>
   new CommandError(exitCodes.usage, message);
 

@@ -8,6 +8,9 @@ import type { RecordColumn, Session } from './session.ts';
 /** Most items that the service returns in one page. */
 const MAX_PAGE = 200;
 
+/** Items in a page by default. */
+const USUAL_PAGE = 50;
+
 /** The part of a list to read. */
 export interface Paging {
   readonly limit?: number | undefined;
@@ -16,7 +19,7 @@ export interface Paging {
 }
 
 /** The options of a list. @param usual items in a page by default */
-export const paging = (usual = 50) => ({
+export const paging = (usual = USUAL_PAGE) => ({
   limit: wholeNumber('n', `number of items, 1-200 (default: ${usual})`, 1, MAX_PAGE),
   cursor: text('cursor', 'continue a list where it ended'),
   all: flag('read the whole list'),
@@ -31,13 +34,16 @@ export async function readList<T>(
 ): Promise<Listed<T>> {
   const first = { ...query, limit: limit ?? (all ? MAX_PAGE : undefined), cursor };
   let page = await client.get<Listed<T>>(path, { query: first });
-  if (!all) return page;
+  // A page of a search ends after some time, even if it is not full.
+  const wanted = page.total === null ? (limit ?? USUAL_PAGE) : 0;
   const items = [...page.items];
-  while (page.next_cursor !== null) {
-    page = await client.get<Listed<T>>(path, { query: { ...first, cursor: page.next_cursor } });
+  while (page.next_cursor !== null && (all || items.length < wanted)) {
+    const rest = all ? first.limit : wanted - items.length;
+    const next = { ...first, limit: rest, cursor: page.next_cursor };
+    page = await client.get<Listed<T>>(path, { query: next });
     items.push(...page.items);
   }
-  return { ...page, items, has_more: false };
+  return { ...page, items, ...(all ? { has_more: false } : {}) };
 }
 
 /** A line under an incomplete list: how many items there are, and how to read the rest. */
@@ -48,7 +54,7 @@ export function continuationHint(
 ): string {
   if (next_cursor === null) return '';
   const count =
-    total === undefined ? '' : `${items.length} of ${total.toLocaleString('en')} ${noun}; `;
+    typeof total === 'number' ? `${items.length} of ${total.toLocaleString('en')} ${noun}; ` : '';
   return `\n${paint.faint(`${count}continue with --cursor ${next_cursor}, or use --all`)}`;
 }
 

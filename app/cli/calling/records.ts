@@ -5,8 +5,8 @@ import type { Run, RunItem, Task } from '../../../api/client/client.ts';
 /** A page of a list. */
 export interface Listed<T> {
   readonly items: readonly T[];
-  /** Undefined for lists whose length is not known. */
-  readonly total?: number;
+  /** Undefined for lists whose length is not known, and null for a search. */
+  readonly total?: number | null;
   readonly has_more?: boolean;
   readonly next_cursor: string | null;
 }

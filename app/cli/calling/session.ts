@@ -57,7 +57,7 @@ export class Session {
 
   /**
    * Follows something until it ends.
-   * @throws FollowEndedError when Ctrl-C ends it; what `work` throws
+   * @throws FollowEndedError when Ctrl-C ends it; the errors of `work`
    */
   async following<T>(work: () => Promise<T>): Promise<T> {
     try {
@@ -69,7 +69,7 @@ export class Session {
 
   /**
    * The id of the calling agent, from its token.
-   * @throws CommandError for a token without it; what the client throws if it gets no token
+   * @throws CommandError for a token without it; the client's error if it gets no token
    */
   async caller(): Promise<string> {
     const [, claims = ''] = (await this.client.token()).split('.');

@@ -75,7 +75,7 @@ function write(folder: string, file: string, content: string): void {
   }
 }
 
-/** When a token expires, in milliseconds since 1970; 0 if it does not say. */
+/** When a token expires, in milliseconds since 1970; 0 if the token does not say. */
 function expiryOf(token: string): number {
   try {
     const [, claims = ''] = token.split('.');

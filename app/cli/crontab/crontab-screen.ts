@@ -16,7 +16,7 @@ export interface ImportedJob {
   readonly present: TaskRecord | null;
 }
 
-/** What an import does. */
+/** The effect of an import. */
 export interface CrontabImport {
   readonly set: string;
   readonly jobs: readonly ImportedJob[];
@@ -98,7 +98,7 @@ function taskAnswer({ job, wanted, words, present }: ImportedJob, outcome: Outco
   };
 }
 
-/** What a run does with the command. */
+/** How a run handles the command. */
 function actionOf({ wanted, present }: ImportedJob): string {
   if (present !== null) return 'unchanged';
   return wanted.paused ? 'logs it, paused' : 'posts it';

@@ -85,7 +85,7 @@ function daysOf(hours: Forecast['hours']): string {
     return [
       day,
       grouped(ofDay.reduce((sum, { fires }) => sum + fires, 0)),
-      // A table joins blanks, which are hours here.
+      // A table would join blanks, but each blank stands for an hour here.
       sparkline(byHour, max).replaceAll(' ', '·'),
       busiest.fires === 0 ? '' : toIso(busiest.at).slice(11, 16),
       busiest.fires === 0 ? '' : grouped(busiest.fires),

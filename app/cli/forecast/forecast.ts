@@ -49,7 +49,7 @@ interface Fires {
 export interface Forecast {
   readonly from: Instant;
   readonly to: Instant;
-  /** From the hour of `from` on. */
+  /** The hours, starting with the hour of `from`. */
   readonly hours: readonly Fires[];
   readonly total: number;
   readonly tasks: {
@@ -59,9 +59,9 @@ export interface Forecast {
     readonly byEvent: number;
     /** Active, but without a fire ahead. */
     readonly exhausted: number;
-    /** With a rule that cannot be evaluated here. */
+    /** Active, but with a rule that cannot be evaluated here. */
     readonly unreadable: number;
-    /** With undecided fires before the present. */
+    /** Active, with undecided fires before the present. */
     readonly overdue: number;
   };
   readonly busiestHours: readonly Peak[];

@@ -95,7 +95,7 @@ export function addAgentCommands(line: CommandLine): void {
   line.add(group, 'disable <id>', {
     description:
       'stop an agent: its tokens, keys, sessions, tasks and workers, until it is enabled',
-    options: { runs: choice('what', 'what becomes of its runs (default: finish)', disabledRuns) },
+    options: { runs: choice('what', 'what happens to its runs (default: finish)', disabledRuns) },
     examples: ['agents disable 01a1fc11-…', 'agents disable 01a1fc11-… --runs cancel'],
     run: (session, { runs }, [id = '']) =>
       session.show(
@@ -104,9 +104,9 @@ export function addAgentCommands(line: CommandLine): void {
       ),
   });
   line.add(group, 'enable <id>', {
-    description: 'let a disabled agent go on; it signs in anew, and its API keys work again',
+    description: 'enable an agent; it must sign in again, and its API keys work again',
     options: {
-      missed: choice('policy', 'what becomes of missed fires (default: skip)', misfirePolicies),
+      missed: choice('policy', 'what happens to missed fires (default: skip)', misfirePolicies),
     },
     examples: ['agents enable 01a1fc11-…', 'agents enable 01a1fc11-… --missed latest'],
     run: (session, { missed }, [id = '']) =>
@@ -153,7 +153,7 @@ function showAgent(session: Session, agent: Agent): string {
   ]);
 }
 
-/** Since when, by whom, and what becomes of the runs; null for an enabled agent. */
+/** Since when and by whom an agent has been disabled, and what happens to its runs. null for an enabled agent. */
 function disabledText({ disabled }: Agent): string | null {
   if (disabled === null) return null;
   const { since, by, runs } = disabled;

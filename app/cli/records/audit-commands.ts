@@ -101,7 +101,7 @@ function lineOf(session: Session, item: AuditItem): string {
   return `${paint.faint(shortTime(item.at))} ${paintAction(session, actionOf(item))} ${rest}`;
 }
 
-/** The task, or else the name of what it is about. A service of an older release does not tell the latter. */
+/** The task of an entry, or else the name of its subject. Older releases of the service do not return that name. */
 const aboutOf = ({ task_title, subject }: AuditItem): string | null =>
   task_title ?? subject ?? null;
 

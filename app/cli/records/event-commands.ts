@@ -112,7 +112,7 @@ async function followEvents(
     await session.clock.sleep(POLL_INTERVAL, session.environment.signal);
     newest = await read(POLL_SIZE);
     if (!newest.some(isKnown)) newest = await read(MAX_EVENTS);
-    // A first page smaller than this one leaves older events unknown: only those after a known event are new.
+    // This page can have events older than the first page: only events after a known event are new.
     const fresh = newest.slice(newest.findLastIndex(isKnown) + 1);
     if (known.size > 0 && fresh.length === MAX_EVENTS) {
       session.aside(`only the newest ${MAX_EVENTS} events since the last poll are shown`);

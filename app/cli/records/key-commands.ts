@@ -2,16 +2,16 @@ import type { ApiKey } from '../../../api/client/client.ts';
 import type { Session } from '../calling/session.ts';
 import { repeatable, text } from '../options.ts';
 import type { CommandLine } from '../program.ts';
-import { shortTime } from '../terminal/units.ts';
+import { shortTime, timeOr } from '../terminal/units.ts';
 
 /** `svc keys …` */
 export function addKeyCommands(line: CommandLine): void {
   const group = line.group('keys', "create, list and revoke agents' API keys");
   line.add(group, 'create <agent> <name>', {
     description:
-      'give an agent an API key, shown once; without --scope it has all that may be given',
+      'create an API key for an agent and show it once; without --scope it gets every scope it may have',
     options: {
-      scope: repeatable('scope', 'a scope, among those of the agent'),
+      scope: repeatable('scope', 'a scope that the agent has (repeatable)'),
       expires: text('time', 'when it expires, such as 2027-01-31T12:00:00Z (default: never)'),
     },
     examples: [
@@ -37,7 +37,7 @@ export function addKeyCommands(line: CommandLine): void {
     },
   });
   line.add(group, 'list <agent>', {
-    description: "list an agent's API keys, the newest first; never the keys themselves",
+    description: "list an agent's API keys, newest first, without the keys themselves",
     examples: ['keys list 01a1fc11-…'],
     run: (session, _, [agent = '']) =>
       session.show(
@@ -66,6 +66,3 @@ function keyTable(session: Session, keys: readonly ApiKey[]): string {
     'no keys',
   );
 }
-
-const timeOr = (time: string | null, none: string): string =>
-  time === null ? none : shortTime(time);

@@ -8,7 +8,7 @@ import type { CommandLine } from '../program.ts';
 import { shortTime } from '../terminal/units.ts';
 
 const fields = {
-  description: text('text', 'what it is for; "" for none'),
+  description: text('text', 'its purpose; "" for none'),
   quota: repeatable('name=number', 'a quota, such as tasks=100; replaces all quotas that you set'),
 };
 
@@ -90,7 +90,7 @@ export function addNamespaceCommands(line: CommandLine): void {
   });
 }
 
-/** Quotas given as `name=number`; a single empty string: none. */
+/** Parses quotas given as `name=number`. A single empty string means none. */
 function quotasOf(given: readonly string[] | undefined): { readonly quotas?: Quotas } {
   if (given === undefined) return {};
   const quotas: Quotas = {};
@@ -108,7 +108,7 @@ function quotasOf(given: readonly string[] | undefined): { readonly quotas?: Quo
 const isQuota = (name: string): name is QuotaName =>
   (quotaNames as readonly string[]).includes(name);
 
-/** The column of a list with records of several namespaces; none where all are in `default`. */
+/** The namespace column of a list; left out if all records are in `default`. */
 export function namespaceColumn<T extends { readonly namespace?: string }>(
   records: readonly T[],
 ): readonly RecordColumn<T>[] {

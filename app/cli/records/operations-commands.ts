@@ -12,6 +12,9 @@ const releasedFires: Readonly<Record<(typeof misfirePolicies)[number] | 'tasks',
   tasks: "followed each task's policy",
 };
 
+const nameOf = ({ by, by_name }: { by: string; by_name: string | null }): string =>
+  printable(by_name ?? by);
+
 /** `svc hold`, `svc release`, `svc operations` */
 export function addOperationsCommands(line: CommandLine): void {
   line.add(line.program, 'hold <reason...>', {
@@ -43,11 +46,11 @@ export function addOperationsCommands(line: CommandLine): void {
         (api) => api.operations.get(),
         ({ hold, released }) => {
           if (hold !== null) {
-            const since = `on hold since ${shortTime(hold.since)}, by ${hold.by}`;
+            const since = `on hold since ${shortTime(hold.since)}, by ${nameOf(hold)}`;
             return session.paint.warning(`${since}: ${printable(hold.reason)}`);
           }
           if (released === null) return 'not on hold';
-          const last = `last released ${shortTime(released.at)}, by ${released.by}`;
+          const last = `last released ${shortTime(released.at)}, by ${nameOf(released)}`;
           return `not on hold; ${last}: what was due meanwhile ${releasedFires[released.missed ?? 'tasks']}`;
         },
       ),

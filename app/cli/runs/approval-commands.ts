@@ -9,7 +9,7 @@ import { shortTime } from '../terminal/units.ts';
 
 /** `svc approvals …` */
 export function addApprovalCommands(line: CommandLine): void {
-  const group = line.group('approvals', 'list, approve and reject what steps wait for');
+  const group = line.group('approvals', 'list, grant and reject the approvals that steps wait for');
   addList(line, group, 'list', {
     description: 'list approvals, newest first',
     options: {

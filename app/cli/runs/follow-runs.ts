@@ -37,7 +37,7 @@ export function exitCodeOf({ state }: RunDetails): ExitCode {
   return state === 'failed' || state === 'canceled' ? exitCodes.failure : exitCodes.ok;
 }
 
-/** Prints what is new in a run. */
+/** Prints the news of a run. */
 class RunPrinter {
   readonly #session: Session;
   #state = '';

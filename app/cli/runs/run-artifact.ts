@@ -4,9 +4,9 @@ import { CommandError, exitCodes } from '../calling/command-errors.ts';
 import type { Session } from '../calling/session.ts';
 
 /**
- * Writes an artifact of a run as it arrives, and checks it.
+ * Writes an artifact of a run as it arrives, and checks its hash.
  * @param output a new file; undefined: the standard output
- * @throws CommandError if the service rejects it, or if its content is not what its name says, which leaves no file
+ * @throws CommandError if the service rejects the request, or if the hash differs. No file is left then
  */
 export async function saveArtifact(
   session: Session,
@@ -24,8 +24,7 @@ export async function saveArtifact(
       await writer.write(text);
     }
     if (digest.digest('hex') !== artifact) {
-      const message =
-        'the artifact was damaged on its way: its content has another SHA-256; try again';
+      const message = 'the artifact was damaged in transit: its SHA-256 differs; try again';
       throw new CommandError(exitCodes.failure, message);
     }
     if (output === undefined) await writer.write('\n');

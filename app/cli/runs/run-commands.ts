@@ -4,22 +4,25 @@ import { usageError } from '../calling/command-errors.ts';
 import { addList } from '../calling/lists.ts';
 import type { RunRecord } from '../calling/records.ts';
 import type { RecordColumn } from '../calling/session.ts';
-import { asOf, choice, flag, text, view, wholeNumber } from '../options.ts';
+import { asOf, choice, flag, text, view } from '../options.ts';
 import type { CommandLine } from '../program.ts';
 import { addHistory } from '../records/history-commands.ts';
 import { statePainter } from '../terminal/paint.ts';
 import { between, shortTime } from '../terminal/units.ts';
 import { followRun, followRuns } from './follow-runs.ts';
 import { paramOptions, paramsOf } from './run-params.ts';
+import { addBulkCommands } from './bulk-commands.ts';
+import { addExplainCommands } from './explain-commands.ts';
 import { saveArtifact } from './run-artifact.ts';
 import { showRun } from './run-screen.ts';
+import { searchOf, searchOptions } from './run-search-options.ts';
 import { awaited, openWaits } from './run-steps.ts';
 
 const from = choice('step', 'where the new run starts', retryStarts);
 
 /** `svc runs …` */
 export function addRunCommands(line: CommandLine): void {
-  const group = line.group('runs', 'list, show, follow, cancel and retry runs');
+  const group = line.group('runs', 'list, search, show, explain, cancel and retry runs');
   addRunList(line, group);
   line.add(group, 'show <id>', {
     description: 'show a run with its attempts, steps, log and output',
@@ -32,8 +35,9 @@ export function addRunCommands(line: CommandLine): void {
       ),
   });
   addHistory(line, group, 'runs');
+  addExplainCommands(line, group);
   line.add(group, 'artifact <id> <artifact>', {
-    description: 'print or save a large result, which the run shows as a reference',
+    description: 'print or save a large result that the run shows as a reference',
     options: { output: text('file', 'file for the JSON (default: standard output)') },
     examples: ['runs artifact ce89cf0f-… 9f86d081… --output orders.json'],
     run: (session, { output }, [id = '', artifact = '']) =>
@@ -63,7 +67,7 @@ export function addRunCommands(line: CommandLine): void {
     description: 'start a new run for a failed one, from the failed step on',
     options: {
       from,
-      step: text('id', 'begin with this step instead; results of the steps before it are kept'),
+      step: text('id', 'start with this step instead; earlier steps keep their results'),
       ...paramOptions,
     },
     examples: ['runs retry ce89cf0f-… --from start', 'runs retry ce89cf0f-… --param limit=5'],
@@ -75,31 +79,7 @@ export function addRunCommands(line: CommandLine): void {
       );
     },
   });
-  line.add(group, 'redrive', {
-    description: 'retry all failed runs that match the filters',
-    options: {
-      task: text('id', 'runs of this task'),
-      createdBy: text('agent', "runs of this agent's tasks"),
-      trigger: choice('trigger', 'runs with this trigger', runTriggers),
-      since: text('instant', 'started after this'),
-      until: text('instant', 'started before this'),
-      error: text('text', 'runs with this text in the error'),
-      from,
-      limit: wholeNumber('n', 'most runs to retry, up to 1,000', 1, 1000),
-      dryRun: flag('only count them'),
-    },
-    examples: ['runs redrive --since 2026-11-20T00:00Z --error ECONNREFUSED --dry-run'],
-    run: async (session, options) => {
-      const { task, createdBy, since, until, dryRun = false, ...rest } = options;
-      const filters = { task_id: task, created_by: createdBy, start_time: since, end_time: until };
-      const body = { ...filters, ...rest, dry_run: dryRun };
-      const more = '; there are more, call it again';
-      await session.show(
-        (api) => api.runs.redrive(body),
-        ({ message, details }) => message + (details.next_cursor === null ? '' : more),
-      );
-    },
-  });
+  addBulkCommands(line, group);
 }
 
 function addRunList(line: CommandLine, group: Command): void {
@@ -112,15 +92,20 @@ function addRunList(line: CommandLine, group: Command): void {
       parent: text('id', 'child runs of this run'),
       since: text('instant', 'started after this'),
       until: text('instant', 'started before this; with --task, a date includes that day'),
+      ...searchOptions,
       errors: flag('show whole errors'),
       view,
     },
-    examples: ['runs list --state failed --since 2026-11-20T00:00Z', 'runs ls --task 01a1fc11-…'],
+    examples: [
+      'runs list --state failed --since 2026-11-20T00:00Z',
+      'runs list --error "no space left" --since 2026-11-20T00:00Z',
+      'runs ls --task 01a1fc11-… --input order-4711',
+    ],
     path: () => '/runs',
-    query: ({ task, state, trigger, parent, since, until, errors, view: name }) => {
+    query: ({ task, state, trigger, parent, since, until, errors, view: name, ...search }) => {
       const times = { start_time: since, end_time: until };
       const of = { task_id: task, parent_run_id: parent, state, trigger };
-      return { ...of, ...times, include_errors: errors, view: name };
+      return { ...of, ...times, ...searchOf(search), include_errors: errors, view: name };
     },
     columns: ({ paint }, { errors, state: wanted }): readonly RecordColumn<RunRecord>[] => [
       { title: 'ID', cell: ({ id }) => id },

@@ -4,15 +4,15 @@ import { usageError } from '../calling/command-errors.ts';
 import { repeatable, text, type DeclaredOptions, type OptionValues } from '../options.ts';
 import { parseValue, readObject } from '../terminal/values.ts';
 
-/** The options for params in place of the task's defaults. */
+/** The options that override default params of the task. */
 export const paramOptions = {
-  param: repeatable('key=value', "replace a default of the task's params; JSON or a string"),
-  params: text('json', 'several of them, as JSON or @file'),
+  param: repeatable('key=value', 'override a default param of the task; JSON or a string'),
+  params: text('json', 'override several params, as JSON or @file'),
 } satisfies DeclaredOptions;
 
 /**
  * The given params; each `--param` overrides `--params`.
- * @returns undefined where none is given
+ * @returns undefined if none is given
  * @throws CommandError for an unreadable `--params`, or a `--param` without `=`
  */
 export async function paramsOf(

@@ -8,7 +8,7 @@ type Planned = NonNullable<RunDetails['plan']>[number];
 /** A suspended step of a run. */
 export type Wait = RunDetails['waits'][number];
 
-/** A step as it is, or as it ended in an earlier attempt. */
+/** A step in its present state, or as it ended in an earlier attempt. */
 interface StepRow {
   readonly step: string;
   readonly state: string;
@@ -19,8 +19,8 @@ interface StepRow {
 }
 
 /**
- * The steps of a run as a table: all of its pipeline, or those that have ended where the pipeline is unknown. Some
- * columns are left out where they would be empty.
+ * The steps of a run as a table: all steps of its pipeline, or only the ended ones if the pipeline is unknown. Some
+ * columns are left out if they would be empty.
  * @returns an empty string if there are none
  */
 export function stepsTable(session: Session, { plan, steps, waits }: RunDetails): string {
@@ -69,7 +69,7 @@ export function stepsTable(session: Session, { plan, steps, waits }: RunDetails)
 
 const endRow = (end: End): StepRow => ({ step: end.step, state: end.status, end });
 
-/** What became of the step in earlier attempts, then what it is now. */
+/** How the step ended in earlier attempts, then its present state. */
 function rowsOf(
   { step, state, uses, needs }: Planned,
   steps: readonly End[],
@@ -83,7 +83,7 @@ function rowsOf(
   return [...earlier, { step, state, uses, needs, end, wait }];
 }
 
-/** Whether each step comes after the one before, as their order in the table shows. */
+/** Whether each step depends on the one before it, so that the order of the table says it all. */
 function isSequence(plan: RunDetails['plan']): boolean {
   const outer = (plan ?? []).filter(({ step, group }) => group === null && !step.endsWith(']'));
   return outer.every(({ needs }, place) => needs.join() === (outer[place - 1]?.step ?? ''));
@@ -93,7 +93,7 @@ function isSequence(plan: RunDetails['plan']): boolean {
 export const openWaits = ({ waits }: { readonly waits: readonly Wait[] }): readonly Wait[] =>
   waits.filter(({ resumed_by }) => resumed_by === null);
 
-/** What a step waits for, with the id that answers it. */
+/** What a step waits for, with the id needed to answer it. */
 export function awaited(wait: Wait): string {
   const { kind, id, topic, message, run_id, tool, reason, progress } = wait;
   switch (kind) {

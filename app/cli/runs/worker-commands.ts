@@ -12,7 +12,7 @@ import { shortTime } from '../terminal/units.ts';
 export function addWorkerCommands(line: CommandLine): void {
   const group = line.group('workers', 'list, show and drain your own workers');
   addList(line, group, 'list', {
-    description: 'list workers, newest first; with the scope ops those of all agents',
+    description: 'list workers, newest first; with the scope ops, those of all agents',
     options: {
       state: choice('state', 'workers in this state (default: active)', workerStates),
     },
@@ -36,7 +36,7 @@ export function addWorkerCommands(line: CommandLine): void {
     none: 'no such worker',
   });
   line.add(group, 'show <worker>', {
-    description: 'show a worker, by its id or name: its tools, and the jobs that it has',
+    description: 'show a worker, by its id or name: its tools and its jobs',
     examples: ['workers show mailer-1', 'workers show 01a1fc55-…'],
     run: async (session, _, [wanted = '']) => {
       const worker = await findWorker(session, wanted);
@@ -44,7 +44,7 @@ export function addWorkerCommands(line: CommandLine): void {
     },
   });
   line.add(group, 'drain <worker>', {
-    description: 'give a worker, by its id or name, no more jobs; it may end those that it has',
+    description: 'stop giving jobs to a worker, by its id or name; it may finish its current jobs',
     examples: ['workers drain mailer-1'],
     run: async (session, _, [wanted = '']) => {
       const { id } = await findWorker(session, wanted);
@@ -58,7 +58,7 @@ export function addWorkerCommands(line: CommandLine): void {
 }
 
 /**
- * The worker with an id or a name. An active one comes before others of that name.
+ * Finds the worker with an id or a name. An active worker is preferred to others of that name.
  * @throws CommandError if there is none, or several agents have a worker of that name
  */
 async function findWorker(session: Session, wanted: string): Promise<Worker> {

@@ -41,7 +41,10 @@ export async function resetAdmin(
       },
       decide: (state) => setCredentials(state, hash),
       context: {
-        ...{ commandId, correlationId: commandId, now, reason },
+        commandId,
+        correlationId: commandId,
+        now,
+        reason,
         actor: 'service',
         source: 'svc admin reset',
       },

@@ -21,7 +21,7 @@ export function addArchiveCommands(line: CommandLine, release: string): void {
     description: 'copy the log and the keys into a new folder; the service may be running',
     options: {
       dataDir,
-      recipient: repeatable('key', 'encrypt it for this public key of age (age1…)'),
+      recipient: repeatable('key', 'encrypt the backup for this age public key (age1…)'),
     },
     examples: [
       'backup /backups/2026-11-21',

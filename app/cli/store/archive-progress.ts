@@ -66,7 +66,7 @@ class ProgressScreen implements ArchiveProgress {
 
 /**
  * Works on stores or archives and shows the progress.
- * @throws CommandError with an exit code for what the archive or store rejects
+ * @throws CommandError with an exit code for a rejection by the archive or store
  */
 export async function withProgress<T>(
   session: Session,

@@ -68,7 +68,7 @@ export async function* currentSchedules(
   }
 }
 
-/** Whether the view, which may have moved past its checkpoint meanwhile, contains an event. */
+/** Whether the view, which may have moved past its checkpoint in the meantime, contains an event. */
 function contains(schedule: ScheduleState | null, event: RecordedEvent): boolean {
   if (schedule === null) return false;
   return event.stream.startsWith('task-')

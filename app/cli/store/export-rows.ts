@@ -157,7 +157,7 @@ async function writeRows(
 
 /**
  * An instant in the service's format. Without an offset it is in the zone of the task, or rejected without one.
- * @param edge what a date without a time means
+ * @param edge the meaning of a date without a time
  */
 async function parseOption(
   option: string,

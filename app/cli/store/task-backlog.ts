@@ -1,12 +1,10 @@
 import { fromIso, toIso, type Instant } from '../../../domain/clock.ts';
 import { ScheduleError, type FireCount } from '../../../domain/schedule/schedule.ts';
+import { MAX_RUNS_PER_DECISION } from '../../../domain/tasks/fires-writer.ts';
 import { lateUpTo } from '../../../domain/tasks/grace.ts';
 import { nextFireOf, nextRunOf, type ScheduleState } from '../../../domain/tasks/schedule-state.ts';
 import type { MisfirePolicy } from '../../../domain/vocabulary.ts';
 import { compileRule } from '../../../domain/tasks/task-schedule.ts';
-
-/** Most runs of one decision with the policy `all`; older fires are only recorded. */
-const MAX_RUNS_AT_ONCE = 100;
 
 /** A task's own policy, and those that a release can name. */
 export const policies = ['own', 'skip', 'latest', 'all'] as const;
@@ -27,7 +25,7 @@ interface Span {
   readonly rule: Pick<ScheduleState, 'definition' | 'anchor'>;
   readonly from: Instant;
   readonly to: Instant;
-  /** The policy decided already, by a resume; null for none. */
+  /** The policy that a resume has already decided; null for none. */
   readonly decided: MisfirePolicy | null;
   /** When its first, snoozed fire runs; null if it is not snoozed. */
   readonly snoozedTo: Instant | null;
@@ -107,7 +105,7 @@ function dueIn(span: Span): readonly DueSpan[] {
 /** The runs of a span. With the policy `latest` only the newest span has one. */
 function runsOf(span: DueSpan, later: readonly DueSpan[], now: Instant): TaskBacklog['runs'] {
   const { decided, rule, count } = span;
-  const all = Math.min(count, MAX_RUNS_AT_ONCE);
+  const all = Math.min(count, MAX_RUNS_PER_DECISION);
   // A resume has decided these fires, so the release does not.
   if (decided !== null) {
     const isNewest = later.every((each) => each.decided === null || each.decided === 'skip');

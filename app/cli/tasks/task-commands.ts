@@ -4,6 +4,7 @@ import {
   endedRunStates,
   misfirePolicies,
   scheduleKinds,
+  taskOrders,
   taskStatuses,
 } from '../../../domain/vocabulary.ts';
 import { exitCodes, usageError } from '../calling/command-errors.ts';
@@ -29,19 +30,27 @@ const SNOOZE_UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 export function addTaskCommands(line: CommandLine): void {
   const group = line.group('tasks', 'list, create, change and run tasks');
   addList(line, group, 'list', {
-    description: 'list tasks, newest first',
+    description: 'list tasks, newest first or by --sort',
     options: {
       status: choice('status', 'tasks with this status', taskStatuses),
       kind: choice('kind', 'tasks with this kind of schedule', scheduleKinds),
       tag: text('tag', 'tasks with this tag'),
+      secret: text('name', 'tasks whose pipeline names this secret'),
       search: text('text', 'tasks with this text in the title'),
+      sort: choice('order', 'by this; health and p95: the worst first', taskOrders),
       createdBy: text('agent', 'tasks of this agent'),
       view,
     },
-    examples: ['tasks list --status active', 'tasks list --tag nightly --json', 'tasks ls --all'],
+    examples: [
+      'tasks list --status active',
+      'tasks list --sort health --limit 10',
+      'tasks list --tag nightly --json',
+      'tasks ls --all',
+    ],
     path: () => '/tasks',
-    query: ({ kind, createdBy, status, tag, search, view: name }) => {
-      return { schedule_kind: kind, created_by: createdBy, status, tag, search, view: name };
+    query: ({ kind, createdBy, status, tag, secret, search, sort, view: name }) => {
+      const owned = { schedule_kind: kind, created_by: createdBy };
+      return { ...owned, status, tag, secret, search, sort, view: name };
     },
     columns: ({ paint }): readonly RecordColumn<TaskItem>[] => [
       { title: 'ID', cell: ({ id }) => id },
@@ -160,7 +169,7 @@ function addRun(line: CommandLine, group: Command): void {
     description:
       'run a task once, now, even if it is paused. With --wait, exit code 1 if the run fails or goes on',
     options: {
-      wait: wholeNumber('seconds', 'wait for its end, at most 60', 0, 60),
+      wait: wholeNumber('seconds', 'seconds to wait for its end, at most 60', 0, 60),
       ...paramOptions,
     },
     examples: [

@@ -3,6 +3,10 @@ export function shortTime(iso: string | null | undefined): string {
   return iso ? iso.replace('T', ' ').replace(/(:\d\d)\.\d+Z$/, '$1Z') : '';
 }
 
+/** As {@link shortTime}. @param none in place of null */
+export const timeOr = (iso: string | null, none: string): string =>
+  iso === null ? none : shortTime(iso);
+
 /** A duration for a person: `0.013 s`, `4 min 5 s`, `2 h 3 min`. @param seconds null for none */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return '';

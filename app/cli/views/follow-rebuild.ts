@@ -79,7 +79,7 @@ export async function followRebuild(
   for (let isFirst = true; ; isFirst = false) {
     const shown = await readProjection(session, name);
     const rebuild = shown.rebuild?.version === version ? shown.rebuild : null;
-    // Right after the request nobody can have begun.
+    // Directly after the request, no projector can have started.
     if (!isFirst || rebuild?.state !== 'waiting') {
       // A rebuild that finished between two polls still shows its size.
       const isUnseen = line.isEmpty && shown.version === version;

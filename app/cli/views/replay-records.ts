@@ -45,11 +45,15 @@ export function addRecordReplays(line: CommandLine, group: Command): void {
             [
               { title: 'FIELD', cell: ({ path }) => path },
               {
-                ...{ title: `AT ${at}`, maxWidth: MAX_VALUE_LENGTH, paint: paint.bad },
+                title: `AT ${at}`,
+                maxWidth: MAX_VALUE_LENGTH,
+                paint: paint.bad,
                 cell: (change) => format(change.before),
               },
               {
-                ...{ title: `AT ${and}`, maxWidth: MAX_VALUE_LENGTH, paint: paint.good },
+                title: `AT ${and}`,
+                maxWidth: MAX_VALUE_LENGTH,
+                paint: paint.good,
                 cell: (change) => format(change.after),
               },
             ],

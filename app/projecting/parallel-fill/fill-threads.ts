@@ -16,7 +16,10 @@ import type { FillingPlace, FillingThreadData, FromFiller, ToFiller } from './fi
 /** Events of the smallest log for which starting threads pays: filling it takes ten times as long as starting them. */
 const MIN_EVENTS = 100_000;
 
-/** Of each thread, in MiB, taken as needed. They fold larger batches than the projector's thread, and end soon. */
+/**
+ * The heap limits of each thread, in MiB. Memory is taken as needed. They fold larger batches than the projector's
+ * thread, and end soon.
+ */
 const HEAP = { maxYoungGenerationSizeMb: 96 } as const;
 
 /**
@@ -86,7 +89,7 @@ export class FillingThreads implements FillElsewhere {
 /** Starts the other shares once the first is open, unless it has them already. */
 function startOthers([first, ...others]: readonly Filler[], opened: Filler, isPart: boolean): void {
   if (opened !== first) return;
-  // It was merged, and was damaged since: the others have ended.
+  // The first share was merged and has been damaged since: the others have ended.
   if (isPart && first.isWhole) first.fail(new Error('the view starts anew'));
   first.isWhole = !isPart;
   for (const other of others) other.send({ kind: isPart ? 'begin' : 'stop' });
@@ -143,7 +146,7 @@ class Filler {
   readonly ended: Promise<boolean>;
   #error: Error | null = null;
   progress: Extract<FromFiller, { kind: 'progress' }> | null = null;
-  /** Of the first: the others are merged. */
+  /** For the first share: whether the others are merged. */
   isWhole = false;
   readonly #thread: Worker;
 

@@ -20,11 +20,11 @@ export interface FillingThreadData {
 
 /** From the parent to a thread. */
 export type ToFiller =
-  /** To all but the first share: the first does not have them yet. */
+  /** To all but the first share: fill, because the first share has not merged them yet. */
   | { readonly kind: 'begin' }
   /** To the first share: all others are filled. */
   | { readonly kind: 'others-filled' }
-  /** The keys are parked, or why not. */
+  /** The keys are parked, or could not be parked for this reason. */
   | { readonly kind: 'parked'; readonly id: number; readonly error: string | null }
   | { readonly kind: 'stop' };
 

@@ -106,7 +106,7 @@ async function fill(): Promise<void> {
   let end: FromFiller | null = null;
   try {
     if (share.index > 0) await begun.opened;
-    // Not before: its position would count as the slowest of all.
+    // Not earlier, because this share's position would count as the slowest of all.
     reporting = reportProgress();
     if (await filling.run(signal)) end = { kind: 'filled' };
   } catch (error) {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
-/** Threads that fill a view: merging the shares and creating the indexes is done by one. */
+/** The most threads that fill a view. Only one of them merges the shares and creates the indexes. */
 const MAX_THREADS = 4;
 
-/** Memory that the process must be able to use per thread, for all that it does. */
+/** Memory that the process must be able to use per thread, for everything that it does. */
 const BYTES_PER_THREAD = 2 ** 30;
 
 /** A container's CPU quota: microseconds per period, and the period's length; `max`: unlimited. */

@@ -15,7 +15,7 @@ type Due = readonly Pick<DueEntry, 'dueAt'>[];
  * Collects V8's young generation shortly before a burst. The objects prepared for it are young and in use; copying them
  * blocks the event loop for 20 to 40 ms. Left to itself, V8 does that during every third or fourth burst.
  *
- * @returns to be called with the tasks that are due in the next seconds
+ * @returns a function to call with the tasks that are due in the next seconds
  */
 export function collectGarbageBefore(
   clock: Clock,

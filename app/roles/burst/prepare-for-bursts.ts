@@ -5,7 +5,7 @@ import type { DueEntry } from '../../../scheduler/fires/due-index.ts';
 /**
  * Keeps runs on time when many tasks are due at one instant: compiles the code and collects garbage before.
  *
- * @returns to be called with the tasks that are due in the next seconds
+ * @returns a function to call with the tasks that are due in the next seconds
  */
 export function prepareForBursts(
   options: WarmUpOptions,

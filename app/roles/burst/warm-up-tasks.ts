@@ -1,7 +1,7 @@
 import { toIso, type Instant } from '../../../domain/clock.ts';
 import type { RecordedEvent } from '../../../domain/event-store.ts';
 import { toNewEvents } from '../../../domain/handle.ts';
-import { newId } from '../../../domain/ids.ts';
+import { nameBasedId, newId } from '../../../domain/ids.ts';
 import { streams } from '../../../domain/streams.ts';
 import {
   taskDefaults,
@@ -9,6 +9,9 @@ import {
   type TaskDefinition,
 } from '../../../domain/tasks/task-definition.ts';
 import { createTask } from '../../../domain/tasks/task.ts';
+
+/** The owner of tasks without a model. It is the same for all, because a worker keeps the owners of runs in memory. */
+const OWNER = nameBasedId('warm-up', 'owner');
 
 /** One round of a warm-up. */
 export interface Round {
@@ -35,7 +38,7 @@ export function tasksDue(
     const stream = streams.task(id);
     const isOdd = index % 2 === 1;
     const model = isOdd ? undefined : models[(index / 2) % models.length];
-    const definition = definitionOf(model, toIso(due), id, index);
+    const definition = definitionOf(model, toIso(due), index);
     const schedule = { anchor: toIso(now), next_fire_at: toIso(due) };
     const created = createTask({ status: 'none' }, definition, schedule);
     const context = { commandId: id, actor: 'service', source: 'warm-up', correlationId: id, now };
@@ -51,17 +54,26 @@ export function tasksDue(
 function definitionOf(
   model: TaskDefinition | undefined,
   at: string,
-  id: string,
   index: number,
 ): TaskDefinition {
   const payload = { pipeline: [{ uses: 'echo', with: { index } }] };
-  const own = { schedule_kind: 'once', schedule_expr: at, payload, created_by: id } as const;
+  const { created_by } = model ?? { created_by: OWNER };
+  const own = { schedule_kind: 'once', schedule_expr: at, payload, created_by } as const;
   if (model === undefined) return withDefaults({ title: 'warm-up', description: '', ...own });
   const { dedupe_key, concurrency_key, overlap_policy, starts_at, ends_at, max_runs } =
     taskDefaults;
   const { jitter_seconds, misfire_policy, misfire_grace_seconds } = taskDefaults;
   return {
-    ...{ ...model, ...own, dedupe_key, concurrency_key, overlap_policy, starts_at, ends_at },
-    ...{ max_runs, jitter_seconds, misfire_policy, misfire_grace_seconds },
+    ...model,
+    ...own,
+    dedupe_key,
+    concurrency_key,
+    overlap_policy,
+    starts_at,
+    ends_at,
+    max_runs,
+    jitter_seconds,
+    misfire_policy,
+    misfire_grace_seconds,
   };
 }

@@ -136,7 +136,7 @@ function secondCalls(clock: Clock, ends: Ends): StageCalls {
 /**
  * Warms up once, when many tasks are about to be due for the first time.
  *
- * @returns to be called with the tasks that are due in the next seconds
+ * @returns a function to call with the tasks that are due in the next seconds
  */
 export function warmUpOnce(options: WarmUpOptions, signal: AbortSignal): (due: Due) => void {
   const { tasks, telemetry } = options;

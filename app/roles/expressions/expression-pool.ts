@@ -19,10 +19,10 @@ const MAX_THREADS = 4;
 /** Milliseconds after which an idle thread ends. */
 const IDLE_MS = 30_000;
 
-/** A thread's heap, in MiB. One value has at most some ten million characters. */
+/** A thread's heap, in MiB. A single value has at most about ten million characters. */
 const HEAP = { maxOldGenerationSizeMb: 1_024, maxYoungGenerationSizeMb: 64 } as const;
 
-/** How often an order is given to a thread that then dies. */
+/** After this many threads have died of an order, it is given up. */
 const MAX_ATTEMPTS = 2;
 
 interface Waiting {
@@ -32,7 +32,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** What a thread has of a run: its `params` and `event`, which never change, and this version of its `steps`. */
+/** The parts of a run that a thread has: `params` and `event`, which never change, and this version of `steps`. */
 interface KnownParts {
   readonly stepsVersion: number;
 }
@@ -45,12 +45,12 @@ export class ExpressionPool implements ExpressionEvaluator {
   readonly #size: number;
   readonly #idleMs: number;
   readonly #threads = new Set<Thread>();
-  /** Waiting orders by run, the run whose turn is next first. */
+  /** Waiting orders by run. The first run is next. */
   readonly #waiting = new Map<string, Waiting[]>();
   #closed = false;
 
   /**
-   * @param options.size most threads; default: the processors but one, 1 to 4
+   * @param options.size most threads; default: the number of processors minus one, 1 to 4
    * @param options.idleMs milliseconds after which an idle thread ends; default: 30,000
    */
   constructor(options: { readonly size?: number; readonly idleMs?: number } = {}) {
@@ -65,14 +65,14 @@ export class ExpressionPool implements ExpressionEvaluator {
   }
 
   /**
-   * Never settles after {@link close}: the execution is abandoned then, and its run goes on in another process.
+   * Never settles after {@link close}: the execution is then abandoned, and another process continues its run.
    * @throws (rejects with) PipelineError if the expressions need too much memory, or end their thread repeatedly
    */
   evaluate(order: EvaluationOrder): Promise<ReadonlyMap<string, Evaluated>> {
     return new Promise((resolve, reject) => this.#add({ order, attempts: 0, resolve, reject }));
   }
 
-  /** Ends all threads. What they work on, and what waits, is abandoned. */
+  /** Ends all threads and abandons all orders. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#waiting.clear();
@@ -122,7 +122,7 @@ export class ExpressionPool implements ExpressionEvaluator {
     }
   }
 
-  /** The first order of the run whose turn it is, which is then the last one's. */
+  /** The first order of the run whose turn it is. That run moves to the end. */
   #next(): Waiting {
     for (const [owner, orders] of this.#waiting) {
       const first = orders.shift();
@@ -178,12 +178,12 @@ class Thread {
     clearTimeout(this.#idleTimer);
     this.#current = waiting;
     waiting.attempts += 1;
-    // It keeps the process alive only while it works.
+    // A thread keeps the process alive only while it works.
     this.#worker.ref();
     try {
       this.#worker.postMessage(this.#messageOf(waiting.order));
     } catch (error) {
-      // A value that cannot be copied: it is not JSON. What the thread has is uncertain now.
+      // The value cannot be copied, as it is not JSON. The state of the thread is now unknown.
       this.#current = null;
       this.#isEnding = true;
       void this.#worker.terminate();

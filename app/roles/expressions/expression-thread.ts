@@ -16,9 +16,12 @@ import {
   type ToExpressionThread,
 } from './expression-protocol.ts';
 
-/** The thread evaluates expressions, one order at a time. It has no secrets: expressions with them do not come here. */
+/**
+ * The thread evaluates expressions, one order at a time. It has no secrets, because expressions with secrets are not
+ * sent to it.
+ */
 
-/** Below everything that answers requests. */
+/** A lower priority than everything that answers requests. */
 const NICENESS = 10;
 
 const MAX_CACHED = 500;

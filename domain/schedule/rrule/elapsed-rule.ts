@@ -31,10 +31,10 @@ export function isElapsed({ freq, hours, minutes }: RruleParts): boolean {
 }
 
 /**
- * The fires of an elapsed rule, not bounded by its start. INTERVAL counts real time from DTSTART.
- * BYMINUTE (of an hourly rule), BYSECOND and the day parts name wall times.
+ * The fires of an elapsed rule, not bounded by its start. INTERVAL counts real time from DTSTART. BYMINUTE (of an
+ * hourly rule), BYSECOND and the day parts name wall times.
  *
- * An hourly rule with BYMINUTE fires within hours of the wall clock; every n-th by elapsed hours
+ * An hourly rule with BYMINUTE fires within hours of the wall clock. Every n-th of these hours, by elapsed time,
  * counts.
  * @throws ScheduleError if its evaluation cannot be bounded
  */
@@ -56,7 +56,7 @@ export function elapsedFires(parts: RruleParts, start: ElapsedStart): FireSource
     const phase = modulo(first, step);
     let rule = rules.get(phase);
     if (rule === undefined) {
-      // The zone may have crossed the date line by then.
+      // By that time, the zone may have crossed the date line.
       const from = wall - 2 * MAX_SHIFT;
       rule = createSlotRule(parts, { first, step, seconds }, from, years);
       rules.set(phase, rule);

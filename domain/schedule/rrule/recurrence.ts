@@ -25,7 +25,7 @@ export interface Recurrence {
 
 /** A property's parameter (RFC 5545, 3.2). */
 interface Parameter {
-  /** In upper case. */
+  /** The name in upper case. */
   readonly name: string;
   /** Without quotes. */
   readonly value: string;

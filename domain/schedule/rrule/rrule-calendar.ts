@@ -24,7 +24,7 @@ export interface DayPhase {
 
 const periodsOf400Years = { YEARLY: 400, MONTHLY: 4800, WEEKLY: 20_871, DAILY: 146_097 } as const;
 
-/** Cost, in work steps, of the next month, of that with a long interval, and of its days. */
+/** Costs, in work steps, of the next month, of the next month with a long interval, and of a month's days. */
 const SEEK_COST = 4;
 const LONG_SEEK_COST = 25;
 const PHASE_COST = 10;
@@ -47,7 +47,8 @@ export class RruleCalendar implements DayCalendar {
     const start = civilOf(phase.start);
     const { interval, unit } = phase;
     this.#phase = phase;
-    // The calendar repeats every 400 years; the rule repeats when its interval does too.
+    // The calendar repeats every 400 years. The rule repeats after the first multiple of that in
+    // which its interval also repeats.
     this.period = (4800 * interval) / gcd(interval, periodsOf400Years[unit]);
     this.#startYear = start.year;
     this.#startMonth = start.year * 12 + start.month - 1;
@@ -126,7 +127,7 @@ export class RruleCalendar implements DayCalendar {
     const first = dayOf(year, (month % 12) + 1, 1);
     const last = first + monthLength(year, (month % 12) + 1) - 1;
     const periodStart = last - modulo(last - this.#startDay, this.#step);
-    // The last day of a week counts too, since it may have begun in the month before.
+    // The last day of a week counts too, because it may have begun in the month before.
     const end = this.#phase.unit === 'DAILY' ? periodStart : periodStart + 6;
     if (end >= first) return month;
     const found = civilOf(direction > 0 ? periodStart + this.#step : end);

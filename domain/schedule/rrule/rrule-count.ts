@@ -8,7 +8,7 @@ import type { Zone } from '../zone.ts';
 /** The end of the calendar. */
 const END = (LAST_DAY + 1) * DAY;
 
-/** The longest span counted at once, to not count far beyond the sought fire. */
+/** The longest span counted at once. It is limited so that counting does not go far beyond the sought fire. */
 const MAX_SPAN = 366 * DAY;
 
 /** The last time a zone skipped a whole day was in Samoa, shortly before. */
@@ -17,10 +17,10 @@ const LAST_SKIPPED_DAY = Date.UTC(2012, 0, 1);
 /** A larger COUNT is ignored: with a fire each minute it would take 1,900 years. */
 export const MAX_COUNT = 1_000_000_000;
 
-/** Most work steps of counting; the rest of the compile limit is for the rest of the rule. */
+/** The most work steps for counting. The rest of the compile limit is for the other parts of the rule. */
 const MAX_COUNTING_STEPS = 1_100_000;
 
-/** Counting took more work steps than allowed. */
+/** The error if counting took more work steps than allowed. */
 export class CountTooLargeError extends Error {
   override readonly name = 'CountTooLargeError';
   /** The instant up to which fires were counted. */
@@ -45,12 +45,10 @@ export interface CountedRule extends BareRule {
 }
 
 /**
- * The instant of the COUNT-th fire, or null if there are fewer. Turning COUNT into an end once
- * saves counting in every query.
+ * The instant of the COUNT-th fire, or null if there are fewer. With this end, queries need not count.
  *
- * The work grows with the logarithm of COUNT and the length of the span, not with COUNT. Where
- * clock changes may add or remove fires, it checks every change of the span; thirty years always
- * fit the limit.
+ * The work grows with the logarithm of COUNT and the length of the span, not with COUNT. If clock changes may add or
+ * remove fires, every change of the span is checked; thirty years always fit the limit.
  * @throws CountTooLargeError saying how far it counted
  */
 export function lastOfCount(rule: CountedRule, count: number): Instant | null {
@@ -78,7 +76,7 @@ export function lastOfCount(rule: CountedRule, count: number): Instant | null {
   return wall === null ? null : zone.resolve(wall).at;
 }
 
-/** As {@link lastOfCount}, for a rule that follows elapsed time. */
+/** Like {@link lastOfCount}, for a rule that follows elapsed time. */
 export function lastOfElapsed(fires: FireSource, start: Instant, count: number): Instant | null {
   return nth((from, to) => fires.count(from, to), start, count, MAX_SPAN);
 }
@@ -90,9 +88,8 @@ function skipsDay(zone: Zone, since: Instant): boolean {
 }
 
 /**
- * The n-th member ≥ `start` of a set that can be counted by spans, to the second; null if there are
- * fewer before the end of the calendar. Spans double up to `maxSpan` until they hold the member;
- * bisection then finds it.
+ * The n-th member ≥ `start` of a set that can be counted by spans, to the second; null if there are fewer before the
+ * end of the calendar. Spans double, up to `maxSpan`, until they contain the member. Bisection then finds it.
  */
 function nth(
   count: (from: number, to: number) => number,
@@ -117,7 +114,7 @@ function nth(
   try {
     return limitWork(MAX_COUNTING_STEPS, search);
   } catch (error) {
-    // Without any steps left, the whole rule is too expensive, not only its COUNT.
+    // If no steps are left, the whole rule is too expensive, not only its COUNT.
     if (!(error instanceof WorkLimitError) || isExhausted()) throw error;
     throw new CountTooLargeError(from, n - remaining);
   }

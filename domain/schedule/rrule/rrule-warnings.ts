@@ -20,7 +20,7 @@ export function needsCounting(expr: string): boolean {
   return /EXDATE|COUNT/i.test(expr);
 }
 
-/** As {@link rruleWarnings}, for a parsed recurrence. */
+/** Like {@link rruleWarnings}, for a parsed recurrence. */
 export function warningsOf(text: Recurrence, parts: RruleParts, taskZone: Zone): readonly string[] {
   const warnings: string[] = [...text.warnings];
   const zone = text.dtstart?.zone ?? taskZone;
@@ -44,7 +44,7 @@ export function warningsOf(text: Recurrence, parts: RruleParts, taskZone: Zone):
 /** Warning for a COUNT above the limit. */
 export const COUNT_TOO_LARGE = 'COUNT is too large to count and is ignored';
 
-/** Warns of fires before starts_at, which count for COUNT but do not run. */
+/** Warns about fires before starts_at, which count for COUNT but do not run. */
 export function firesBeforeStart(
   startsAt: Instant,
   start: Instant,
@@ -59,10 +59,10 @@ export function firesBeforeStart(
   return [`COUNT=${count} counts from the rule's start, but ${early} before starts_at; ${remain}`];
 }
 
-/** Most EXDATEs listed in a warning. */
+/** The most EXDATEs listed in a warning. */
 const MAX_LISTED_EXDATES = 3;
 
-/** Warns of EXDATEs at which there is no fire to remove. */
+/** Warns about EXDATEs that remove no fire. */
 export function uselessExdates(
   exdates: readonly IcalTime[],
   spans: readonly (readonly Span[])[],

@@ -15,12 +15,12 @@ import { ZonedFires } from '../zoned-fires.ts';
 /** A compiled RFC 5545 recurrence. */
 export interface CompiledRrule {
   readonly fires: FireSource;
-  /** DTSTART's own zone, else the task's. */
+  /** DTSTART's own zone, or the task's zone if there is none. */
   readonly zone: Zone;
   readonly warnings: readonly string[];
 }
 
-/** What a recurrence needs of its task's schedule. */
+/** The parts of its task's schedule that a recurrence needs. */
 export interface RruleBounds {
   /** Replaces a missing DTSTART. */
   readonly anchor: Instant;
@@ -29,13 +29,13 @@ export interface RruleBounds {
 }
 
 /**
- * Compiles an RFC 5545 recurrence: an RRULE with optional DTSTART, EXDATE and RDATE. Without
- * DTSTART, it starts at the anchor, truncated to the second.
+ * Compiles an RFC 5545 recurrence: an RRULE with optional DTSTART, EXDATE and RDATE. Without DTSTART, it starts at the
+ * anchor, truncated to the second.
  *
- * - COUNT counts the rule's fires from its start, including those that EXDATE removes. RDATE adds
- *   fires regardless of COUNT and UNTIL. A COUNT that is too large to count is ignored.
+ * - COUNT counts the rule's fires from its start, including those that EXDATE removes. RDATE adds fires regardless of
+ *   COUNT and UNTIL. A COUNT that is too large to count is ignored.
  * - UNTIL and EXDATE without a time of day mean the whole day; RDATE means midnight.
- * @param taskZone the zone of all times without one of their own
+ * @param taskZone the zone of all times that have no zone
  * @throws ScheduleError naming the invalid part, or saying why the rule cannot be evaluated
  */
 export function compileRrule(
@@ -89,7 +89,7 @@ function sourceOf(parts: RruleParts, zone: Zone, start: number, startInstant: In
   }
   const bare = createRruleRule(parts, start, start);
   const source = new ZonedFires(bare.rule, zone, false);
-  // Spreads on call, because it costs as much as parsing and most rules have no COUNT.
+  // Computed on demand, because it costs as much as parsing and most rules have no COUNT.
   const lastOf = (count: number): Instant | null =>
     lastOfCount({ ...bare, zoned: source, zone, start, startInstant }, count);
   return { source, lastOf };
@@ -97,8 +97,7 @@ function sourceOf(parts: RruleParts, zone: Zone, start: number, startInstant: In
 
 /**
  * The end of a COUNT; null if COUNT is too large to count, which means it is ignored.
- * @throws ScheduleError if counting does not reach the time at which the rule was set, when COUNT
- *   may be used up
+ * @throws ScheduleError if counting does not reach the time at which the rule was set. COUNT may then be used up
  */
 function countedEnd(
   count: number,

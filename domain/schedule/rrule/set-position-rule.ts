@@ -14,7 +14,7 @@ import { dayOfWeek, weekOf } from './rrule-calendar.ts';
 import type { DayCalendar, WallRule } from '../wall-rule.ts';
 import { spend } from '../work-limit.ts';
 
-/** The period that BYSETPOS chooses within. */
+/** The period within which BYSETPOS chooses. */
 export type PositionUnit = 'YEARLY' | 'MONTHLY' | 'WEEKLY';
 
 /** The calendar repeats after this many periods; a rule without a fire by then has none. */
@@ -50,7 +50,7 @@ export interface SetPositionShape {
   /** Weeks between selected periods, and the day from which they count. */
   readonly interval: number;
   readonly startDay: number;
-  /** Whether all periods have equally many fires: weeks without BYMONTH. */
+  /** Whether all periods have the same number of fires: weeks without BYMONTH. */
   readonly sameEveryPeriod: boolean;
 }
 
@@ -125,7 +125,7 @@ export class SetPositionRule implements WallRule {
       period = this.#following(period);
       const { sameEveryPeriod, interval } = this.#shape;
       if (sameEveryPeriod && period < last) {
-        // All whole weeks in between have equally many fires.
+        // All whole weeks in between have the same number of fires.
         const whole = Math.ceil((last - period) / interval);
         total += whole * this.#sizeOf(period);
         period += whole * interval;

@@ -14,7 +14,7 @@ const MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY;
 /** A stepped rule with BY-parts must repeat its times of day within this many days. */
 const MAX_STEPPED_DAYS = 366;
 
-/** Most times of a day that BYSETPOS may choose from. */
+/** The most times of a day that BYSETPOS may choose from. */
 const MAX_CHOICES = 5000;
 
 const every = (length: number): number[] => Array.from({ length }, (_, value) => value);

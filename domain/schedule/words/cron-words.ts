@@ -14,9 +14,8 @@ const MIDNIGHT = 'At 00:00';
 /**
  * A cron expression in words, such as "at 09:00, Monday through Friday".
  *
- * The words are cronstrue's. It reads some expressions differently from this service (`0-7`, both
- * day fields, steps that do not divide an hour). So it only sees the parsed values, written in
- * forms on which both agree.
+ * The words are cronstrue's. It reads some expressions differently from this service (`0-7`, both day fields, steps
+ * that do not divide an hour). So it only gets the parsed values, written in forms on which both agree.
  * @returns null if there is no such form
  * @throws ScheduleError for an invalid expression
  */
@@ -100,7 +99,7 @@ function cycleForm(set: ReadonlySet<number>, size: number): string | null {
   return first === 0 ? `*/${step}` : `${first}/${step}`;
 }
 
-/** `a-b` for three or more consecutive values, else `a,b,c`. */
+/** `a-b` for three or more consecutive values, otherwise `a,b,c`. */
 function listForm(set: ReadonlySet<number>, least: number): string {
   const values = sortedUnique(set);
   const [first = least] = values;

@@ -19,7 +19,7 @@ const dayNames = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
 
 /** A recurrence in words, and the zone of its times. */
 export interface RruleWords {
-  /** null if no words describe all of it. */
+  /** null if no words describe the whole recurrence. */
   readonly words: string | null;
   readonly zone: Zone;
 }
@@ -32,9 +32,9 @@ type DayParts = Pick<RruleParts, 'interval' | 'months' | 'monthDays' | 'weekdays
 /**
  * An RFC 5545 recurrence in words, such as "every weekday at 09:00".
  *
- * The words for the days are rrule's. It leaves out minutes, BYSETPOS, EXDATE and parts taken from
- * the start, and reads some combinations differently from RFC 5545. So it only sees day rules that
- * it words correctly; the rest is added here.
+ * The words for the days are rrule's. It leaves out minutes, BYSETPOS, EXDATE and parts taken from the start, and reads
+ * some combinations differently from RFC 5545. So it only gets day rules that it words correctly; other words are added
+ * here.
  * @param anchor the start if there is no DTSTART
  * @throws ScheduleError for an invalid recurrence
  */

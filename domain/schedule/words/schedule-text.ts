@@ -5,10 +5,10 @@ import { zoneOf, type Zone } from '../zone.ts';
 import { cronWords } from './cron-words.ts';
 import { rruleWords } from './rrule-words.ts';
 
-/** Most characters of a schedule in words. */
+/** The most characters of a schedule in words. */
 export const MAX_SCHEDULE_TEXT = 400;
 
-/** Most characters of an expression or zone that is quoted for lack of words. */
+/** The most characters of an expression or zone that is quoted because no words describe it. */
 const MAX_QUOTED = 180;
 
 /** The parts of a schedule that its words depend on. */
@@ -21,12 +21,10 @@ export interface DescribedSchedule {
 }
 
 /**
- * A schedule in words: "every weekday at 09:00, Europe/Berlin". Quotes the expression if no words
- * describe all of it. Covers only the expression, not `starts_at`, `ends_at`, `max_runs` or the
- * task's status.
+ * A schedule in words: "every weekday at 09:00, Europe/Berlin". Quotes the expression if no words describe the whole
+ * schedule. Covers only the expression, not `starts_at`, `ends_at`, `max_runs` or the task's status.
  *
- * Never throws, even for an expression that is no longer valid. At most {@link MAX_SCHEDULE_TEXT}
- * characters.
+ * Never throws, even for an expression that is no longer valid. At most {@link MAX_SCHEDULE_TEXT} characters.
  */
 export function scheduleText(schedule: DescribedSchedule): string {
   if (schedule.kind === 'event') return eventText(schedule.expr);

@@ -1,6 +1,6 @@
 import { sortedUnique } from '../civil.ts';
 
-/** Most times of day that are listed one by one. */
+/** The most times of day that are listed one by one. */
 const MAX_LISTED_TIMES = 6;
 
 /** The hours, minutes and seconds of a day; a rule fires at every combination. */
@@ -16,7 +16,7 @@ export function listWords(items: readonly string[]): string {
   return `${items.slice(0, -1).join(', ')} and ${items.at(-1) ?? ''}`;
 }
 
-/** `09:00`, or `09:00:30` where the seconds matter. */
+/** `09:00`, or `09:00:30` if the seconds matter. */
 export function timeWords(hour: number, minute: number, second: number): string {
   const parts = second === 0 ? [hour, minute] : [hour, minute, second];
   return parts.map((part) => String(part).padStart(2, '0')).join(':');

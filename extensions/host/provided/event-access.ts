@@ -5,16 +5,22 @@ import type { LeasedWork } from '../leased-work.ts';
 import type { Extension } from '../extension.ts';
 import type { HostDependencies } from '../ports.ts';
 import { publishRateLimit } from './publish-rate-limit.ts';
+import type { RetriedWork } from '../retried-work.ts';
 import { Subscription } from './subscription.ts';
 import { reportOverdue } from '../overdue-work.ts';
 
-/** An extension's access to topics. @param enter calls the extension's code */
+/**
+ * An extension's access to topics.
+ * @param enter calls the extension's code
+ * @param reportOf reports failures of a subscriber, by its label
+ */
 export function eventAccess(
   extension: Extension,
   dependencies: HostDependencies,
   leasedWork: LeasedWork,
   enter: <T>(call: () => T) => T,
   noteError: (label: string, error: unknown) => void,
+  reportOf: (label: string) => RetriedWork,
 ): EventAccess {
   const subscriptions = new Map<string, Subscription>();
   const { settings, clock } = dependencies;
@@ -48,18 +54,18 @@ export function eventAccess(
               enter(async () => handler(event, signal)),
             ),
           ),
-        onError: (error) => noteError(label, error),
+        handling: reportOf(label),
       });
       subscriptions.set(pattern, subscription);
       try {
         await subscription.fixStart();
       } catch (error) {
-        // It may be subscribed again.
+        // The pattern may be subscribed again.
         if (subscriptions.get(pattern) === subscription) subscriptions.delete(pattern);
         throw error;
       }
       if (subscriptions.get(pattern) === subscription) leasedWork.add(subscription);
-      // It was unsubscribed in the meantime.
+      // The pattern was unsubscribed in the meantime.
       else await subscription.forget();
     },
     async unsubscribe(pattern) {

@@ -17,7 +17,7 @@ import type { HostDependencies, RequestOrigin } from '../ports.ts';
 import { RequestContext } from '../routes/request-context.ts';
 import { StreamFollower } from './stream-follower.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'following extension streams failed; retrying';
 
 /** Stream prefixes of built-in extensions that differ from the default. */

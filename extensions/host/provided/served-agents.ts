@@ -9,10 +9,10 @@ interface ServedAgent {
   calls: number;
 }
 
-/** By extension, then by id. */
+/** Keyed by extension, then by agent id. */
 const servedAgents = new WeakMap<Extension, Map<string, ServedAgent>>();
 
-/** Records that an extension serves an agent: a request, a WebSocket or a step of a run. */
+/** Records that an extension serves a request, a WebSocket or a step of an agent. */
 export function beginServing(
   extension: Extension,
   { agentId, namespace }: { readonly agentId: string; readonly namespace: string },

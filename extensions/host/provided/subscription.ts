@@ -8,8 +8,9 @@ import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
 import type { TopicEventView } from '../../contract.ts';
 import type { WorkItem } from '../leased-work.ts';
+import type { RetriedWork } from '../retried-work.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const FAILURE = 'extension subscription failed; resuming';
 
 /** Pauses before a failed event is delivered again, in milliseconds. After the last, the next event follows. */
@@ -26,7 +27,7 @@ const POSITION_PREFIX = 'at ';
 const NO_POSITION = 'none';
 
 export interface SubscriptionOptions {
-  /** As the status names it. */
+  /** Its name in the status. */
   readonly label: string;
   /** Key of its saved position. */
   readonly name: string;
@@ -37,7 +38,8 @@ export interface SubscriptionOptions {
     signal: AbortSignal,
     published: RecordedEvent,
   ) => Promise<void>;
-  readonly onError: (error: unknown) => void;
+  /** Reports how the handling of events goes. */
+  readonly handling: RetriedWork;
   readonly store: EventStore;
   readonly coordination: Coordination;
   readonly clock: Clock;
@@ -119,7 +121,7 @@ export class Subscription implements WorkItem {
   /** @returns whether the event was for the handler */
   async #deliver(event: RecordedEvent, signal: AbortSignal): Promise<boolean> {
     if (event.fault !== undefined || event.type !== 'EventPublished') return false;
-    // The agent of an extension sees no other namespace, and neither does the extension.
+    // The extension's agent is in the default namespace, so the extension receives no other events.
     if (namespaceOf(event.data) !== DEFAULT_NAMESPACE) return false;
     const { event_id, topic, payload, source_agent_id, published_at } = event.data;
     if (!this.#options.pattern.matches(topic)) return false;
@@ -134,9 +136,10 @@ export class Subscription implements WorkItem {
     for (let tries = 0; !signal.aborted; tries += 1) {
       try {
         await this.#options.handle(view, signal, event);
+        this.#options.handling.worked();
         return true;
       } catch (error) {
-        this.#options.onError(error);
+        this.#options.handling.failed(error, { event: event_id });
         const pause = RETRY_PAUSES_MS[tries];
         if (pause === undefined) return true;
         await this.#options.clock.sleep(pause, signal).catch(() => {});

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { argumentCheck } from '../../../domain/pipeline/arguments.ts';
+import { ownArgumentCheck } from '../../../domain/pipeline/arguments.ts';
 import { extensionErrorCodes, type EndpointDescription } from '../../contract.ts';
 import type { Extension } from '../extension.ts';
 import type { HostDependencies } from '../ports.ts';
@@ -9,7 +9,7 @@ const text = Type.String({ minLength: 1, maxLength: 200 });
 const oneOf = (values: readonly string[]) =>
   Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...values] }));
 
-const checkEndpointList = argumentCheck(
+const checkEndpointList = ownArgumentCheck(
   Type.Object(
     {
       endpoints: Type.Array(

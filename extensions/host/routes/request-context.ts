@@ -11,7 +11,7 @@ interface WithContext {
   [REQUEST_CONTEXT]?: RequestContext;
 }
 
-/** What the host knows of a request to an extension, from its arrival to the end of its response. */
+/** The host's record of a request to an extension, from its arrival to the end of its response. */
 export class RequestContext {
   readonly extension: Extension;
   /** The path below `/ext/<id>`, without the query. */

@@ -47,7 +47,7 @@ export class ResponseDeadline {
 
   /**
    * Logs the outcome of a handler after its time limit or its client's disconnect.
-   * @param error what it threw; nothing if it called `next()`
+   * @param error the error that it threw; undefined if it called `next()`
    */
   logDiscarded({ extension, label }: RequestContext, error: unknown): void {
     this.#telemetry.log.debug('discarded a late extension response', {

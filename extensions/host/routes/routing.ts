@@ -22,7 +22,7 @@ const METHODS: ReadonlySet<string> = new Set([
   'DELETE',
 ]);
 
-/** What routing needs from the host. */
+/** The parts of the host that routing needs. */
 export interface RoutingHost {
   /** null for an unknown id. */
   find(id: string): Extension | null;
@@ -249,7 +249,7 @@ export class Routing {
     request.baseUrl = prefix;
     if (extension.isLimited) this.#deadline.start(context);
     if (context.caller !== null) this.#watch.watch(context);
-    // Last, as a client that has already disconnected ends the request at once.
+    // This comes last, because a client that has already disconnected ends the request at once.
     this.#trackRequest(context);
     const onNext = (error?: unknown): void => {
       // Giving up after a disconnect is not an error.
@@ -327,7 +327,7 @@ export class Routing {
     this.#http.setRoute(response, label.path);
   }
 
-  /** Converts what a handler threw to an error response. Errors of the extension itself are counted and logged. */
+  /** Converts a handler's error to an error response. Errors of the extension itself are counted and logged. */
   #toHttpError({ extension, label }: RequestContext, error: unknown): Error {
     if (error instanceof ExtensionError) return this.#http.errorOf(error);
     const known = this.#http.knownError(error);

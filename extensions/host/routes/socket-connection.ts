@@ -4,7 +4,7 @@ import { truncateString } from '../../../domain/pipeline/json-size.ts';
 
 const MAX_CONCURRENT_HANDLERS = 32;
 
-/** Calls a handler of an extension and records what it throws. @returns false if it threw */
+/** Calls a handler of an extension and records its error. @returns false if it threw */
 export type CallHandler = (what: string, call: () => Promise<void> | void) => Promise<boolean>;
 
 export type MessageHandler = (message: unknown) => Promise<void> | void;
@@ -97,7 +97,7 @@ function parseMessage(text: string): { readonly value: unknown } | { readonly is
   return lost === undefined ? { value } : { issue: closeReasonOf(lost) };
 }
 
-/** Shortened from the end, which holds the remedy. */
+/** The reason for closing, cut at its end if it is too long. The remedy there may be lost. */
 function closeReasonOf(lost: LostNumber): string {
   const path = lost.path.join('.') || 'message';
   let reason = `${path}: ${lostIssue(lost)}`;

@@ -14,9 +14,9 @@ const fileHeaders = ['Last-Modified', 'Content-Type', 'Content-Encoding'];
 const HASHED = /\.[0-9a-f]{16}\.\w+$/;
 
 /**
- * The files of an extension's folder `static`, at `/static/<path>`, and its `index.html` at `/`. Sent with an ETag
- * and `no-cache`, so a new release shows at once. A file whose name holds a hash of its content never changes, and
- * browsers keep it. Where `<name>.br` or `<name>.gz` lies beside a file, it is sent to those who accept it.
+ * The files of an extension's folder `static`, at `/static/<path>`, and its `index.html` at `/`. Sent with an ETag and
+ * `no-cache`, so a new release shows at once. A file whose name holds a hash of its content never changes, and browsers
+ * keep it. Where `<name>.br` or `<name>.gz` lies beside a file, it is sent to clients that accept its encoding.
  */
 export class StaticFiles {
   readonly #serve: ReturnType<typeof express.static>;
@@ -65,7 +65,7 @@ export class StaticFiles {
       response.once('close', () => resolve(true));
       void this.#serve(request, response, (error?: unknown) => {
         request.url = url;
-        // These describe the file, not the answer that is sent in its place.
+        // These headers describe the file, not the response that replaces it.
         for (const name of fileHeaders) response.removeHeader(name);
         if (error === undefined || error === null) resolve(false);
         else reject(toFileError(error, response));
@@ -73,7 +73,7 @@ export class StaticFiles {
     });
   }
 
-  /** The path of the file itself, or of a compressed one, whose headers it sets. */
+  /** Chooses the file or one of its compressed variants, sets the headers, and returns the path. */
   #choose(path: string, request: Request, response: Response): string {
     const file = path === '/' ? '/index.html' : path;
     const present = variants.filter(([, ending]) => this.#paths.has(file + ending));

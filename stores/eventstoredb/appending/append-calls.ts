@@ -15,26 +15,26 @@ import { BatchedAppend } from './batched-append.ts';
 import { classicAppend } from './classic-append.ts';
 
 /**
- * The largest request on the shared stream. Bytes. Small appends would wait behind a larger one, and a server may end the
- * stream because of it. By default, servers accept no larger append anyway.
+ * The largest request on the shared stream, in bytes. Small appends would wait behind a larger one, and a server may
+ * end the stream because of it. By default, servers accept no larger append anyway.
  */
 const MAX_BATCHED_BYTES = 1024 * 1024;
 
 /**
- * The calls that append. All appends share one stream of `BatchAppend`, which costs a fraction of a call each, and reach
- * the server in the order in which they were given. Each has its own deadline and outcome. Where a server lacks
- * `BatchAppend`, each append is a call.
+ * The calls that append. All appends share one `BatchAppend` stream, which costs a fraction of a call per append and
+ * keeps their order. Each append has its own deadline and outcome. If a server lacks `BatchAppend`, each append is a
+ * call.
  */
 export class AppendCalls {
   readonly #log: Pick<LogParts, 'connection' | 'identity' | 'timings' | 'telemetry'>;
-  /** Not sent yet, in order. */
+  /** Appends that were not sent yet, in order. */
   readonly #queue: BatchedAppend[] = [];
   /** Channels whose server lacks `BatchAppend`. */
   readonly #lacking = new WeakSet<object>();
   readonly #closing = new AbortController();
   #stream: BatchStream | undefined;
   #isSending = false;
-  /** Streams in a row that ended without an answer, and when the next may be opened. */
+  /** How many streams in a row ended without a response, and when the next may be opened. */
   #failures = 0;
   #openAt = 0;
 
@@ -45,7 +45,7 @@ export class AppendCalls {
   /**
    * One attempt at an append.
    * @param deadlineMs milliseconds
-   * @throws the client's error; {@link NotWrittenError}; or another one, which leaves the outcome unknown
+   * @throws the client's error; {@link NotWrittenError}; or another error, after which the outcome is unknown
    */
   async append(append: Append, deadlineMs: number): Promise<Answer> {
     const { connection, telemetry } = this.#log;
@@ -74,7 +74,7 @@ export class AppendCalls {
     this.#stream?.retire();
   }
 
-  /** Sends what is queued. Never rejects. */
+  /** Sends the queued appends. Never rejects. */
   async #send(): Promise<void> {
     if (this.#isSending) return;
     this.#isSending = true;

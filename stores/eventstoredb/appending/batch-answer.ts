@@ -15,10 +15,10 @@ import { NotWrittenError } from '../connecting/client-errors.ts';
 
 type Details = NonNullable<ReturnType<status.Status['getDetails']>>;
 
-/** Tells a user without the right from a rejected one. */
+/** Distinguishes a user without the right from a rejected user. */
 const PERMISSION_DENIED = 7;
 
-/** The server has no code for an append that it did not take. */
+/** An append that the server did not accept, for which it has no error code. */
 const NO_CODE = 0;
 
 /**
@@ -38,7 +38,7 @@ const errors: Readonly<Record<string, (details: Details, stream: string) => Erro
     const exceeded = shared.MaximumAppendSizeExceeded.deserializeBinary(details.getValue_asU8());
     return MaxAppendSizeExceededError.fromMaxAppendSize(exceeded.getMaxappendsize());
   },
-  // Of servers from 25.0 on, and unknown to the client.
+  // Sent by servers from 25.0 on, and unknown to the client.
   MaximumAppendEventSizeExceeded: () => MaxAppendSizeExceededError.fromMaxAppendSize(NaN),
   BadRequest: (details) =>
     new InvalidArgumentError(
@@ -47,8 +47,8 @@ const errors: Readonly<Record<string, (details: Details, stream: string) => Erro
 };
 
 /**
- * What a server answered to an append to a stream.
- * @throws the client's error; {@link NotWrittenError} where the server did not take the append
+ * Interprets a server's response to an append.
+ * @throws the client's error; {@link NotWrittenError} if the server did not accept the append
  */
 export function readBatchAnswer(answer: streams.BatchAppendResp, stream: string): Answer {
   const error = answer.getError();

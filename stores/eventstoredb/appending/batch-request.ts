@@ -1,7 +1,7 @@
 import type { EncodedEvent, ExpectedRevision } from '../../../domain/event-store.ts';
 import { FIELD_OVERHEAD, ProtobufWriter } from './protobuf-writer.ts';
 
-/** An append as the adapter was given it. */
+/** An append, as passed to the adapter. */
 export interface Append {
   readonly stream: string;
   readonly events: readonly EncodedEvent[];
@@ -20,15 +20,16 @@ const STREAM_NAME = 3;
 const UUID_LENGTH = 36;
 const CONTENT_TYPE = 'application/json';
 
-/** Bytes of an event beside its id, type, data and metadata. */
+/** Bytes of an event in addition to its id, type, data and metadata. */
 const EVENT_BYTES = 11 * FIELD_OVERHEAD + 'typecontent-type'.length + CONTENT_TYPE.length;
-/** Bytes of a request beside its events and the name of the stream. */
+/** Bytes of a request in addition to its events and the name of the stream. */
 const REQUEST_BYTES = 10 * FIELD_OVERHEAD + UUID_LENGTH;
 
 /**
- * Serialises an append as one complete `BatchAppendReq`. Not by the definition that comes with the client: it knows the
- * deadline only as a time of day, which a server whose clock is ahead takes for passed. It also takes three times as long.
- * @param correlationId a UUID; the answer names it
+ * Serialises an append as one complete `BatchAppendReq`. It does not use the client's definition, which only knows the
+ * deadline as a time of day. A server whose clock is ahead would consider such a deadline passed. The client's code
+ * also takes three times as long.
+ * @param correlationId a UUID that the response names
  * @param deadlineMs how long the server may take; milliseconds, more than 0
  */
 export function encodeBatchAppend(

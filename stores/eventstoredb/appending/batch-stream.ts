@@ -9,16 +9,16 @@ import type { BatchCall, Connection } from '../connecting/connection.ts';
 import { readBatchAnswer } from './batch-answer.ts';
 import type { BatchedAppend } from './batched-append.ts';
 
-/** Appends sent and not answered at a time. A server answers several thousand a second. */
+/** The most unanswered appends at a time. A server answers several thousand per second. */
 const MAX_IN_FLIGHT = 500;
 
 type Channel = Connection['channel'];
 
-/** What a stream tells its owner. */
+/** The reports of a stream to its owner. */
 interface Owner {
-  /** The node did not take an append. */
+  /** Called when the node did not accept an append. */
   notTaken(channel: Channel): void;
-  /** The stream ended by itself. @param wasOfUse whether it has answered an append */
+  /** Called when the stream ended by itself. @param wasOfUse whether it has answered an append */
   ended(channel: Channel, error: Error, wasOfUse: boolean): void;
 }
 
@@ -28,9 +28,9 @@ export class BatchStream {
   readonly channel: Channel;
   readonly #call: BatchCall;
   readonly #owner: Owner;
-  /** By id; null where nobody waits for the answer any longer. */
+  /** Appends by id; null if nobody waits for the response any longer. */
   readonly #unanswered = new Map<string, BatchedAppend | null>();
-  /** Those that somebody waits for. */
+  /** The number of appends that somebody waits for. */
   #awaited = 0;
   #canWrite = true;
   #wasOfUse = false;
@@ -51,12 +51,12 @@ export class BatchStream {
     call.on('status', () => this.#end(new Error('the server ended it')));
   }
 
-  /** Whether it takes further appends, now or later. */
+  /** Whether it accepts further appends, now or later. */
   get isOpen(): boolean {
     return !this.#isRetired && !this.#hasEnded;
   }
 
-  /** Whether it takes an append now. */
+  /** Whether it accepts an append now. */
   get hasRoom(): boolean {
     return this.isOpen && this.#canWrite && this.#unanswered.size < MAX_IN_FLIGHT;
   }
@@ -76,7 +76,7 @@ export class BatchStream {
     this.#canWrite = this.#call.write(append.request);
   }
 
-  /** Drops the answer of an append. The stream may be stuck, so it gets no more appends. */
+  /** Ignores the response to an append. The stream may be stuck, so it gets no more appends. */
   abandon(append: BatchedAppend): void {
     if (!this.#unanswered.has(append.id)) return;
     this.#unanswered.set(append.id, null);
@@ -84,7 +84,7 @@ export class BatchStream {
     this.retire();
   }
 
-  /** Takes no more appends, and ends when nobody waits for an answer. */
+  /** Accepts no more appends, and ends when nobody waits for a response. */
   retire(): void {
     this.#isRetired = true;
     this.#endIfUnneeded();
@@ -117,7 +117,7 @@ export class BatchStream {
     append.succeed(result);
   }
 
-  /** A server does not always end a call whose requests have ended, so the call is cancelled. */
+  /** A server does not always end a call after its requests have ended, so the call is cancelled. */
   #endIfUnneeded(): void {
     if (this.#isRetired && this.#awaited === 0) this.#call.cancel();
   }
@@ -135,8 +135,9 @@ export class BatchStream {
   }
 
   /**
-   * What the end of the stream says about its unanswered appends: mostly nothing, as each may have been written. If the
-   * server refused the call as a whole, none was. "Not the leader" is about one append, and does not say which.
+   * The error for unanswered appends at the end of the stream. Usually the outcome is unknown, as each may have been
+   * written. If the server rejected the whole call, none was written. "Not the leader" concerns one append, but does
+   * not say which.
    */
   #reasonFor(error: Error): Error {
     const isRefused = !this.#wasOfUse && isRefusedCall(error);

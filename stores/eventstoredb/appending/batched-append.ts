@@ -1,15 +1,15 @@
 import { DeadlineExceededError, type AppendResult as Answer } from '@eventstore/db-client';
 import { NotWrittenError } from '../connecting/client-errors.ts';
 
-/** Where an append was sent. */
+/** The stream to which an append was sent. */
 interface SentOn {
-  /** Nobody waits for the append's answer any longer. */
+  /** Notes that nobody waits for the append's response any longer. */
   abandon(append: BatchedAppend): void;
 }
 
-/** An append that waits to be sent, or for its answer. It settles once; what comes later is dropped. */
+/** An append that waits to be sent, or for its response. It settles once; later results are ignored. */
 export class BatchedAppend {
-  /** The answer names it. */
+  /** The response names this id. */
   readonly id: string;
   readonly stream: string;
   readonly request: Buffer;
@@ -20,7 +20,7 @@ export class BatchedAppend {
   #resolve: (answer: Answer) => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
 
-  /** @param deadlineMs when it fails without an answer; milliseconds */
+  /** @param deadlineMs milliseconds after which it fails without a response */
   constructor(id: string, stream: string, request: Buffer, deadlineMs: number) {
     this.id = id;
     this.stream = stream;
@@ -36,7 +36,7 @@ export class BatchedAppend {
     return this.#isSettled;
   }
 
-  /** It is on its way, so that without an answer its outcome is unknown. */
+  /** Notes that it was sent. From now on, its outcome is unknown without a response. */
   sent(on: SentOn): void {
     this.#sentOn = on;
   }

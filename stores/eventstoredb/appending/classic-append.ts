@@ -8,7 +8,7 @@ import type { Append } from './batch-request.ts';
 const GRACE_MS = 500;
 
 /**
- * Appends by a call of its own, through the client. Every server knows it.
+ * Appends with a separate call of the client, which every server supports.
  * @param deadline milliseconds
  * @throws the client's error
  */
@@ -33,7 +33,7 @@ function expectedOf(expected: ExpectedRevision): 'no_stream' | 'any' | bigint {
   return expected === 'any' ? 'any' : BigInt(expected);
 }
 
-/** The client serialises data itself, so it is parsed here first. Metadata can be passed as bytes, unchanged. */
+/** The client serialises data itself, so the data is parsed here first. Metadata can be passed unchanged, as bytes. */
 function toClientEvent(event: EncodedEvent): ReturnType<typeof jsonEvent> {
   return jsonEvent({
     id: event.id,

@@ -3,10 +3,10 @@ const VARINT = 0;
 const BYTES = 2;
 
 /** The longest varint written here, of 2^53 - 1. */
-const LONGEST_VARINT = 8;
+const MAX_VARINT_BYTES = 8;
 
-/** Bytes of a tag and a length at most. */
-export const FIELD_OVERHEAD = 1 + LONGEST_VARINT;
+/** The most bytes of a tag and a length. */
+export const FIELD_OVERHEAD = 1 + MAX_VARINT_BYTES;
 
 /**
  * Writes a protobuf message from its end to its beginning, so that the length of each part is known when it is needed.
@@ -22,12 +22,12 @@ export class ProtobufWriter {
     this.#start = bytes;
   }
 
-  /** The message so far. */
+  /** The message written so far. */
   get message(): Buffer {
     return this.#buffer.subarray(this.#start);
   }
 
-  /** A mark before which a nested message is written next. */
+  /** A mark. The fields of a nested message are written next, before it. */
   get end(): number {
     return this.#start;
   }

@@ -22,15 +22,22 @@ const grpc = {
  *
  * - `conflict`, `deleted`, `too-large`: the server's answer; nothing was written
  * - `not-found`: the stream has no events
- * - `refused`: the server never will: access, arguments
- * - `elsewhere`: the node wrote nothing, because it is a follower, is not ready, or was never asked. The next attempt may
- *   reach one that writes
- * - `unclear`: down, cancelled, late, or failed inside the server. A write may have happened
+ * - `refused`: the server will never accept it, because of access or arguments
+ * - `elsewhere`: the node wrote nothing, because it is a follower, is not ready, or never got the call. The next
+ *   attempt may reach a node that writes
+ * - `unclear`: the server is down, or the call was cancelled, late, or failed inside the server. A write may have
+ *   happened
  */
 export type CallFailure =
-  'conflict' | 'deleted' | 'too-large' | 'not-found' | 'refused' | 'elsewhere' | 'unclear';
+  | 'conflict'
+  | 'deleted'
+  | 'too-large'
+  | 'not-found'
+  | 'refused'
+  | 'elsewhere'
+  | 'unclear';
 
-/** An append that was not sent, or that the server did not take. */
+/** An append that was not sent, or that the server did not accept. */
 export class NotWrittenError extends Error {
   constructor(message: string) {
     super(message);
@@ -72,17 +79,17 @@ export function classifyError(error: unknown): CallFailure {
   return typed ?? byCode[statusOf(error) ?? -1] ?? 'unclear';
 }
 
-/** Whether the server rejected the user, or the user lacks a right; null for neither. */
+/** Whether the server rejected the user or the user lacks a right; null for neither. */
 export function rejectionOf(error: unknown): 'user' | 'right' | null {
   const status = error instanceof Error ? statusOf(error) : undefined;
   if (status === grpc.UNAUTHENTICATED) return 'user';
   return status === grpc.PERMISSION_DENIED ? 'right' : null;
 }
 
-/** Whether the server could not be reached, or did not answer in time. It may also say itself that it is not ready. */
+/** Whether the server could not be reached, did not respond in time, or says that it is not ready. */
 export function isConnectionFailure(error: unknown): boolean {
   const status = error instanceof Error ? statusOf(error) : undefined;
-  // Errors without a status are the client's, of a search for a node, and the adapter's own, of its timeouts.
+  // Errors without a status come from the client's search for a node, and from the adapter's timeouts.
   return status === undefined || lostCalls.has(status);
 }
 
@@ -146,7 +153,7 @@ export function isUnimplemented(error: unknown): boolean {
   return error instanceof Error && statusOf(error) === grpc.UNIMPLEMENTED;
 }
 
-/** Whether the server refused a call before it looked at any of its requests. */
+/** Whether the server rejected a call before it read any of its requests. */
 export function isRefusedCall(error: Error): boolean {
   const status = statusOf(error);
   return (

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { EventStoreError } from '../../../domain/event-store.ts';
-import type { ServerProblem } from '../../../domain/server-problem.ts';
+import type { UnusableServerError } from '../../../domain/server-problem.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import type { Address } from '../../servers/reachability.ts';
 import { ServerCondition } from '../../servers/server-condition.ts';
@@ -13,10 +13,10 @@ import {
 } from './client-errors.ts';
 import type { ConnectionSettings } from './connection-url.ts';
 
-/** What a user needs a right for, as messages name it. */
+/** The operation for which a user needs a right, as named in messages. */
 export type Operation = 'read the whole log' | 'read streams' | 'append events';
 
-/** HTTP/2's connection preface with empty settings, which a server answers with its own. */
+/** HTTP/2's connection preface with empty settings. A server responds with its own settings. */
 const greeting = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]),
@@ -46,8 +46,9 @@ export function eventStoreDbCondition(
 }
 
 /**
- * @param operation default: one whose rights differ from stream to stream, so it is always tried if the user is accepted
- * @throws EventStoreError `UNAVAILABLE` if the server would reject the operation, and is not to be tried now
+ * @param operation default: an operation whose rights differ between streams, so it is always tried if the user is
+ *   accepted
+ * @throws EventStoreError `UNAVAILABLE` if the server would reject the operation and should not be tried now
  */
 export function requireUsable(server: ServerCondition, operation?: Operation): void {
   const problem = server.blocking(operation);
@@ -80,9 +81,9 @@ async function problemOf(
   server: ServerCondition,
   error: unknown,
   { operation, limitMs }: { readonly operation: Operation; readonly limitMs: number },
-): Promise<ServerProblem | null> {
+): Promise<UnusableServerError | null> {
   const failure = classifyError(error);
-  // A deleted stream, say, has the status of a missing right.
+  // A deleted stream, for example, has the same status as a missing right.
   const rejection = failure === 'refused' ? rejectionOf(error) : null;
   if (rejection === 'user') return server.rejected(error);
   if (rejection === 'right') return server.forbidden(operation, error);
@@ -91,7 +92,7 @@ async function problemOf(
 }
 
 /** The port's error while a server cannot be used. Nothing was written. */
-export function unusableError(problem: ServerProblem, stream?: string): EventStoreError {
+export function unusableError(problem: UnusableServerError, stream?: string): EventStoreError {
   const details = { cause: problem, ...(stream === undefined ? {} : { stream }) };
   return new EventStoreError('UNAVAILABLE', problem.message, details);
 }

@@ -1,15 +1,15 @@
 import type { Credentials, EndPoint, NodePreference } from '@eventstore/db-client';
 
-/** What a connection string says. */
+/** The parts of a connection string. */
 export interface ConnectionSettings {
-  /** One: that node. Several: members of a cluster, asked in any order who leads. */
+  /** One: that node. Several: members of a cluster; any of them is asked for the leader. */
   readonly hosts: readonly EndPoint[];
   /** `esdb+discover`: the one host is asked for the cluster's members. */
   readonly discover: boolean;
   readonly secure: boolean;
   readonly credentials: Credentials | undefined;
   readonly nodePreference: NodePreference | undefined;
-  /** Milliseconds, but `gossipTimeout` seconds, or a number of attempts; absent ones are the client's own. */
+  /** Milliseconds, seconds (`gossipTimeout`) or a number of attempts. Default: the client's own. */
   readonly numbers: Readonly<Partial<Record<NumberOption, number>>>;
   readonly connectionName: string | undefined;
   readonly files: Readonly<Partial<Record<FileOption, string>>>;

@@ -31,8 +31,8 @@ export type BatchCall = ReturnType<
 >;
 
 /**
- * The client, plus what it lacks: closing, knowing whether it is connected, and a limit on connecting. Shares no gRPC
- * channel with others of its process.
+ * The client with its missing functions: closing, knowing whether it is connected, and a limit on connecting. Shares no
+ * gRPC channel with others of its process.
  */
 export class Connection extends EventStoreDBClient {
   /**
@@ -92,15 +92,15 @@ export class Connection extends EventStoreDBClient {
     return this.#closed;
   }
 
-  /** The present channel, as of the last `isConnected`; another one after each reconnection. */
+  /** The channel of the last `isConnected`; each reconnection creates another one. */
   get channel(): Channel | undefined {
     return this.#channel;
   }
 
   /**
-   * Opens a call of `BatchAppend` on the present channel. It has no deadline, and ends with the connection. If it fails,
-   * the client looks for a node again, as after any failed call.
-   * @param opened called with it, before anything can happen to it
+   * Opens a call of `BatchAppend` on the present channel. The call has no deadline, and ends with the connection. If it
+   * fails, the client looks for a node again, as after any failed call.
+   * @param opened called with the call, before any of its events
    */
   async openBatchAppend(opened: (call: BatchCall) => void): Promise<void> {
     const { path, responseDeserialize } = services.StreamsService.batchAppend;
@@ -118,7 +118,7 @@ export class Connection extends EventStoreDBClient {
     await open();
   }
 
-  /** Has the client look for a node again, because that of a channel can't serve. */
+  /** Makes the client look for a node again, because the node of a channel can't serve. */
   async leave(channel: Channel): Promise<void> {
     await this.#giveUp(channel);
   }
@@ -139,7 +139,7 @@ export class Connection extends EventStoreDBClient {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    // It cancels all calls and waits for them to end. Some that failed while the server was down never do.
+    // The client cancels all calls and waits for their end. Some calls that failed while the server was down never end.
     await withTimeout(this.dispose(), DISPOSE_TIMEOUT_MS);
     this.#channel?.close();
   }
@@ -155,7 +155,7 @@ export class Connection extends EventStoreDBClient {
       if (now === CONNECTIVITY.READY) return true;
       if (now === CONNECTIVITY.SHUTDOWN) return false;
       if (now === CONNECTIVITY.TRANSIENT_FAILURE) return this.#giveUp(channel);
-      // Not for a channel that was shut down, which would reconnect.
+      // A channel that was shut down is left alone, because it would reconnect.
       if (now === CONNECTIVITY.IDLE) channel.getConnectivityState(true);
       const changed = await new Promise<boolean>((resolve) => {
         channel.watchConnectivityState(now, Date.now() + end - performance.now(), (error) =>

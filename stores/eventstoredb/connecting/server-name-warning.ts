@@ -4,9 +4,9 @@ const CODE = 'DEP0123';
 let isHidden = false;
 
 /**
- * Keeps Node from warning that an IP address is no server name for TLS. The client names every server by its host, also one
- * that a cluster announces by its address. The warning says nothing that a user could change: the certificate is checked
- * against the address all the same. Holds for the calling thread.
+ * Suppresses Node's warning that an IP address is not a server name for TLS, in the calling thread. The client passes
+ * every server's host as its name, even if a cluster announces it by address. Users cannot change that, and the
+ * certificate is checked against the address anyway.
  */
 export function hideServerNameWarning(): void {
   if (isHidden) return;

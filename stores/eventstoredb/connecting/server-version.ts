@@ -4,7 +4,7 @@ import { readConnectionUrl } from './connection-url.ts';
 import { Connection } from './connection.ts';
 import { defaultTimings } from './timings.ts';
 
-/** The server's version; null where it does not answer in time. @throws ConnectionUrlError for an invalid connection string */
+/** The server's version; null if it does not answer in time. @throws ConnectionUrlError for an invalid connection string */
 export async function eventStoreDbVersion(url: string): Promise<string | null> {
   const connection = new AskedConnection(readConnectionUrl(url), defaultTimings, silent);
   try {

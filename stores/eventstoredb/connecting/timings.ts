@@ -2,7 +2,7 @@
 export interface Timings {
   /** How long an append waits for a connection before it reports that nothing was sent. */
   readonly connectMs: number;
-  /** How long a connection attempt may stay unanswered before another node is sought. */
+  /** How long a connection attempt may stay unanswered before the client looks for another node. */
   readonly establishMs: number;
   /** How long one append attempt may take before its outcome counts as unknown. */
   readonly appendAttemptMs: number;
@@ -18,9 +18,9 @@ export interface Timings {
   readonly longestPauseMs: number;
   /** The longest pause between attempts to subscribe. */
   readonly longestResubscribePauseMs: number;
-  /** How long the subscription may lack what this process has seen otherwise before the log is read. */
+  /** How long the subscription may lack an event that this process already knows. Then the log is read. */
   readonly probeMs: number;
-  /** How often the position of the last event is read while the subscription lacks nothing known. */
+  /** How often the position of the last event is read while the subscription lacks no known event. */
   readonly heartbeatMs: number;
   /** How long a subscription may lack an event found by a read before it counts as dead. */
   readonly silenceMs: number;

@@ -1,5 +1,5 @@
 /**
- * Rows that start further in the future than this are ignored: the clock has been set back since, and their end may lie
- * hours ahead. Concurrent calls may come out of order by less. Milliseconds.
+ * Rows that start further in the future than this are ignored. The clock has been set back since, and their end may be
+ * hours away. Smaller differences come from concurrent calls that arrive out of order. Milliseconds.
  */
 export const MAX_CLOCK_SKEW_MS = 1000;

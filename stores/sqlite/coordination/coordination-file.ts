@@ -13,7 +13,7 @@ import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { MAX_CLOCK_SKEW_MS } from './clock-skew.ts';
 import { createJobTables, prepareJobStatements } from './job-statements.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const NOT_CHECKPOINTED = 'could not checkpoint the coordination store; retrying';
 
 /** Path of the coordination store in its folder. */
@@ -48,7 +48,7 @@ export class CoordinationFile {
 
   /** Runs an action. If the file turns out to be damaged, runs it again on a new one. */
   run<T>(action: (statements: Statements) => T): T {
-    // Closed, if reopening it failed before.
+    // The database is closed if an earlier attempt to reopen it failed.
     if (!this.#database.isOpen || fileNumber(this.#file) !== this.#number) this.#reopen();
     try {
       const result = action(this.#statements);
@@ -120,7 +120,7 @@ const FILE_OPTIONS = {
         name TEXT PRIMARY KEY, value TEXT NOT NULL, fence INTEGER NOT NULL) WITHOUT ROWID;
     `);
   },
-  // What a power cut loses has expired anyway by then.
+  // Rows that a power cut loses have expired by then anyway.
   synchronous: 'NORMAL',
   // Short, because it blocks the event loop; the caller retries.
   busyTimeout: 50,
@@ -179,7 +179,7 @@ function prepareStatements(database: Database) {
     jobs: prepareJobStatements(database),
     /** Runs an action in one transaction. */
     atOnce: <T>(action: () => T): T => inTransaction(database, action),
-    /** The same for reads. */
+    /** Runs reads in one transaction. */
     readAtOnce: <T>(action: () => T): T => inTransaction(database, action, 'read'),
   };
 }

@@ -162,7 +162,10 @@ class SqliteCoordination implements Coordination {
   }
 }
 
-/** The time. Fences grow by one per change of owner, slower than time, so a recreated file starts with larger ones. */
+/**
+ * A new file starts with the time as its fence. Fences grow by one per change of owner, slower than time, so those of a
+ * recreated file are always larger.
+ */
 function firstFence(now: number): number {
   return Math.max(1, Math.trunc(now));
 }

@@ -20,11 +20,11 @@ type Each<T, R> = (statements: Statements, now: number, one: T) => R;
 
 type Run = <T>(action: (statements: Statements, now: number) => T) => Promise<T>;
 
-/** Leases of jobs. Each call is one transaction on the calling thread, ten microseconds for each job. */
+/** Leases of jobs. Each call is one transaction on the calling thread and takes ten microseconds per job. */
 export class SqliteJobLeases implements JobLeases {
   readonly #run: Run;
 
-  /** @param run as of the coordination store */
+  /** @param run runs a transaction of the coordination store */
   constructor(run: Run) {
     this.#run = run;
   }
@@ -79,7 +79,7 @@ export class SqliteJobLeases implements JobLeases {
     });
   }
 
-  /** One transaction for all. */
+  /** One transaction covers all jobs. */
   #forEach<T, R>(all: readonly T[], each: Each<T, R>): Promise<readonly R[]> {
     return this.#run((statements, now) =>
       statements.atOnce(() => all.map((one) => each(statements, now, one))),
@@ -101,7 +101,7 @@ function holderIn(row: Readonly<Record<string, unknown>> | undefined): JobHolder
 
 function heldJob(row: Row, now: number): HeldJob {
   const { job, lease, worker, agent, run, begins, ends, deadline, losses } = row;
-  // The clock was set back.
+  // The clock has been set back.
   const isAhead = begins > now + MAX_CLOCK_SKEW_MS;
   const remaining = isAhead ? 0 : Math.min(ends, deadline) - now;
   const timedOut = !isAhead && remaining <= 0 && deadline < ends;

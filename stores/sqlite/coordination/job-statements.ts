@@ -21,7 +21,7 @@ export function prepareJobStatements(database: Database) {
   return {
     /**
      * Job, lease, worker, agent, run, now, end, deadline → losses; no row while a lease lasts or has timed out. A lease
-     * is lost if its worker was silent for all of it: it ends no later than the deadline.
+     * is lost if its worker was silent until its end, which is no later than the deadline.
      */
     take: database.prepare(`
       INSERT INTO jobs (job, lease, worker, agent, run, begins, ends, deadline, losses)

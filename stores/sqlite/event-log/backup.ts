@@ -15,7 +15,7 @@ const LAST_TYPE = `
 /** The extent of a copied log. */
 export interface CopiedLog {
   readonly events: number;
-  /** Positions of the first and the last event; empty where there is none. */
+  /** Positions of the first and the last event; empty if there is none. */
   readonly first: Position;
   readonly last: Position;
 }
@@ -86,7 +86,7 @@ export function checkLog(directory: string): CopiedLog {
   }
 }
 
-/** The type of a stream's last event; null where it has none. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
+/** The type of a stream's last event; null if it has none. @throws EventStoreError `NEWER_SCHEMA`, `UNAVAILABLE` */
 export function lastEventTypeOf(directory: string, stream: string): string | null {
   const database = openLogForReading(logFile(directory));
   try {

@@ -28,7 +28,7 @@ import { LogFileCheck } from './log-file-check.ts';
 import { logFile } from './schema.ts';
 import { Writer } from './writing/writer.ts';
 
-/** Most events per call of `readPage`, to keep the event loop responsive. */
+/** The most events per call of `readPage`, to keep the event loop responsive. */
 const MAX_PAGE_EVENTS = 1_000;
 /** Milliseconds within which a ping must be answered. */
 const PING_TIMEOUT_MS = 1_900;
@@ -48,7 +48,7 @@ export interface SqliteEventStoreOptions {
   readonly directory: string;
   readonly codec: EventCodec;
   readonly telemetry: Telemetry;
-  /** A shared connection to other processes, closed by its owner. Default: one of its own. */
+  /** A shared connection to other processes, closed by its owner. Default: the log opens one. */
   readonly notices?: Notices;
   /** Milliseconds to wait for another process's lock before `UNAVAILABLE`. Default: 30,000. */
   readonly lockTimeout?: number;
@@ -56,7 +56,7 @@ export interface SqliteEventStoreOptions {
   readonly readOnly?: boolean;
   /** With `readOnly`: other processes write the log, so files may be created beside it. Default: false. */
   readonly isWritten?: boolean;
-  /** Bounds of what its follower keeps in memory; default: those of production. */
+  /** Limits of its follower's memory; default: the limits of production. */
   readonly limits?: FollowerLimits;
   /** Largest size of the log in bytes; appends beyond it are `UNAVAILABLE`. Default: no limit. */
   readonly maxBytes?: number;
@@ -83,7 +83,8 @@ class SqliteEventStore implements LogEngine {
   });
   readonly #rehearsal: Rehearsal;
   #opened:
-    { readonly reader: LogReader; readonly tail: Tail; readonly file: LogFileCheck } | undefined;
+    | { readonly reader: LogReader; readonly tail: Tail; readonly file: LogFileCheck }
+    | undefined;
   #notices: Notices | undefined;
   #unsubscribe: () => void = () => {};
 
@@ -187,7 +188,7 @@ class SqliteEventStore implements LogEngine {
   async head(): Promise<Position> {
     const { reader, tail } = this.#open();
     const head = reader.head();
-    // What another process has just written is not waited for.
+    // This does not wait for events that another process has just written.
     tail.hasReached(head);
     return formatPosition(head);
   }

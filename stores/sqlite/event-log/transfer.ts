@@ -102,7 +102,7 @@ class SqliteTransfer implements LogTransfer {
       yield* this.#events(database, head, filter);
       yield* this.#emptyStreams(database);
     } finally {
-      // Statements keep a closed connection until they are collected, and with it a transaction.
+      // Statements keep a closed connection, and its transaction, alive until they are garbage-collected.
       database.exec('ROLLBACK');
       database.close();
     }
@@ -181,7 +181,7 @@ function openSkipping(file: string): Database {
   return database;
 }
 
-/** The next events, and whether the part is full, so that more may follow. */
+/** The next events, and whether the part is full. Then more may follow. */
 function readPart(
   statement: Statement,
   parameters: readonly (string | number)[],

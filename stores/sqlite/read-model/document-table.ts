@@ -38,7 +38,7 @@ const MAX_PREPARED_UPDATES = 128;
 /** Rows per statement where no lookup is needed; a call costs about as much as a row. */
 const ROWS_PER_INSERT = 16;
 
-/** A row as read. The columns follow from the document; fetching them would cost more. */
+/** The parts of a row that are read. The columns follow from the document; fetching them would cost more. */
 type Row = readonly [id: number, position: string, document: string];
 
 /**
@@ -47,7 +47,8 @@ type Row = readonly [id: number, position: string, document: string];
  * A row is read before it is changed, and only the columns that differ are set. SQLite then skips all other indexes,
  * which makes a typical update three times as fast.
  *
- * A bulk fill has no index over the keys until a forgotten one is looked up: building it at the end is cheaper.
+ * A bulk fill has no index over the keys until a key that is no longer remembered is looked up: building it at the end
+ * is cheaper.
  */
 export class DocumentTable {
   readonly #database: Database;
@@ -70,7 +71,7 @@ export class DocumentTable {
   readonly #delete: Prepared;
   readonly #updates = new Map<string, Prepared>();
   #recent: RecentRows;
-  /** Keys that a lookup since the last write did not find; they are inserted without another one. */
+  /** Keys that a lookup since the last write did not find; they are inserted without another lookup. */
   #absent = new Set<string>();
   readonly #load: Prepared;
   #bulk: boolean;
@@ -200,7 +201,7 @@ export class DocumentTable {
       } else if (isFirst) firsts.push({ key, position, document });
       else this.#put(key, position, document);
     }
-    // Last, because the other rows are still remembered until then.
+    // This comes last, because the other rows are still remembered until then.
     if (firsts.length > 0 && !this.#hasKeyIndex()) this.#append(firsts);
     else for (const { key, position, document } of firsts) this.#put(key, position, document);
     this.#absent.clear();
@@ -277,7 +278,7 @@ export class DocumentTable {
 
   /** @returns the new row's id; null when the key exists */
   #add(key: string, position: Position, cells: readonly Cell[], text: string): number | null {
-    // Needs the index, so it cannot be prepared earlier.
+    // This statement needs the index, so it cannot be prepared earlier.
     this.#insert ??= this.#database.prepare(`${this.#insertion} ON CONFLICT (key) DO NOTHING`);
     const { changes, lastInsertRowid } = this.#insert.run(key, position, ...cells, text);
     if (changes === 0) return null;

@@ -5,7 +5,7 @@ import type { Filter, Projection, Sort } from '../../../projections/read-model.t
 /** A filter by several values of a field. */
 export type InFilter = Extract<Filter, { readonly op: 'in' }>;
 
-/** Values of an `in` that are read one by one and merged, at most. */
+/** The most values of an `in` that are read one by one and merged. */
 const MAX_MERGED_VALUES = 8;
 
 /**
@@ -39,7 +39,7 @@ export function chooseIndex(
   return best?.way ?? null;
 }
 
-/** The `in` with few values that stands, with all equalities, before the order in some index. */
+/** The `in` with few values whose field, with those of all equalities, precedes the order in some index. */
 export function mergeableIn(
   projection: Projection,
   filters: readonly Filter[],

@@ -4,6 +4,7 @@ import type {
   Projection,
   Query,
   Sort,
+  ValuesQuery,
 } from '../../../projections/read-model.ts';
 import { chooseIndex, mergeableIn, type InFilter } from './index-choice.ts';
 import { countByTally } from './tallies.ts';
@@ -44,6 +45,17 @@ export function compileFind(projection: Projection, query: Query): CompiledQuery
       ? [fields.page({ where, filters, sort }, query.offset ?? 0)]
       : fields.pagesAfter({ where, filters, sort }, query.after),
   );
+}
+
+/**
+ * Returns one row, whose third column is a JSON array with the key and the field values of each document. Booleans are
+ * numbers. @throws TypeError when the query does not fit the projection's fields
+ */
+export function compileValues(
+  projection: Projection,
+  { filters, fields }: ValuesQuery,
+): CompiledQuery {
+  return new QueryCompiler(projection).values(filters, fields);
 }
 
 /**
@@ -137,6 +149,18 @@ class QueryCompiler {
   counted(filters: readonly Filter[]): CompiledQuery {
     return this.compiled(filters, [], ({ sql, parameters }) => [
       { sql: `SELECT count(*) FROM documents WHERE ${sql}`, parameters },
+    ]);
+  }
+
+  values(filters: readonly Filter[], fields: readonly string[]): CompiledQuery {
+    const columns = fields.map((field) => `, ${this.#singleColumn(field).name}`).join('');
+    return this.compiled(filters, [], ({ sql, parameters }) => [
+      {
+        sql: numbered(
+          `SELECT '', '', json_group_array(json_array(key${columns})) FROM documents WHERE ${sql} LIMIT ?1`,
+        ),
+        parameters,
+      },
     ]);
   }
 
@@ -299,15 +323,15 @@ class QueryCompiler {
   /** The order, without its first `fixed` parts. */
   #order(sort: readonly Sort[], fixed = 0, table = ''): string {
     const parts = sort.map(
-      ({ field, direction }) => `${table}${this.#sortColumn(field).name}${descending(direction)}`,
+      ({ field, direction }) => `${table}${this.#singleColumn(field).name}${descending(direction)}`,
     );
     const key = `${table}key${descending(lastDirection(sort))}`;
     return [...parts, key].slice(fixed).join(', ');
   }
 
-  #sortColumn(field: string): Column {
+  #singleColumn(field: string): Column {
     const column = this.#column(field);
-    if (column.kind === 'text-list') throw misfit(column, 'sort');
+    if (column.kind === 'text-list') throw misfit(column, 'a single value');
     return column;
   }
 

@@ -6,7 +6,7 @@ import { SqliteReadModel } from './sqlite-read-model.ts';
 import { registerFile, ViewFiles } from './view-files.ts';
 import { unavailable } from './unavailable.ts';
 
-/** Reader threads for lists, and again for all other queries. */
+/** How many reader threads serve lists. As many others serve all other queries. */
 const READERS = 2;
 
 /**

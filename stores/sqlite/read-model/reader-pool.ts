@@ -107,7 +107,7 @@ export class ReaderPool {
   readonly #idle: number;
   readonly #settings: ReaderSettings;
   readonly #readers = new Set<Reader>();
-  /** Threads on their way out. */
+  /** Threads that are ending. */
   readonly #ending = new Set<Promise<void>>();
   #requests = 0;
   #closed = false;
@@ -129,7 +129,7 @@ export class ReaderPool {
     this.#settings = { immutable };
   }
 
-  /** Number of threads, without those on their way out. */
+  /** Number of threads, without those that are ending. */
   get threads(): number {
     return this.#readers.size;
   }

@@ -22,9 +22,9 @@ export interface ReadRequest {
   readonly list?: ListRequest | undefined;
 }
 
-/** What a list page reads in the same transaction, and its bounds. */
+/** The further reads of a list page in the same transaction, and its bounds. */
 export interface ListRequest {
-  /** null where nothing is counted. */
+  /** null if nothing is counted. */
   readonly counted: CompiledQuery | null;
   readonly mostBytes: number;
   readonly cut: Cut | undefined;

@@ -75,7 +75,7 @@ class ViewReader {
     let missing = limit;
     let bytes = 0;
     for (const { sql, parameters } of plan) {
-      // One more than requested, to know whether there are more.
+      // One document more than requested shows whether there are more.
       const rows = this.#statements.prepared(sql).iterate(missing + 1, ...parameters);
       for (const row of rows as Iterable<readonly Cell[]>) {
         if (missing === 0) return { documents, hasMore: true };

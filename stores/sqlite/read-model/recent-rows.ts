@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../domain/json.ts';
 import type { Cell } from './view-table.ts';
 
-/** A row as it stands in the file. */
+/** A row as it is in the file. */
 export interface KnownRow {
   readonly id: number;
   readonly position: string;

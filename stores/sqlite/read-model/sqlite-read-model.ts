@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../domain/json.ts';
 import type { Telemetry } from '../../../observability/telemetry.ts';
 import {
   ReadModelError,
+  type FieldValues,
   type Filter,
   type ViewDocument,
   type Listed,
@@ -10,15 +11,23 @@ import {
   type Projection,
   type Query,
   type ReadModel,
+  type ValuesQuery,
   type ViewWriter,
   type WriterOptions,
 } from '../../../projections/read-model.ts';
 import { faultOf, type DatabaseFault } from '../database.ts';
 import { deleteDatabase, fileNumber } from '../database-file.ts';
 import { unavailable } from './unavailable.ts';
+import { fieldValuesIn } from './field-values.ts';
 import { OtherShares } from './filling/other-shares.ts';
 import { LiveView } from './live-view.ts';
-import { compileCount, compileFind, isPointQuery, type CompiledQuery } from './query-sql.ts';
+import {
+  compileCount,
+  compileFind,
+  compileValues,
+  isPointQuery,
+  type CompiledQuery,
+} from './query-sql.ts';
 import type { ReaderPool } from './reader-pool.ts';
 import type { ListRequest, ReadReply } from './reader-protocol.ts';
 import { openGeneration } from './view-generation.ts';
@@ -37,7 +46,7 @@ interface CachedView {
 export class SqliteReadModel implements ReadModel {
   readonly #files: ViewFiles;
   readonly #pool: ReaderPool;
-  /** Separate, as a page of large documents occupies a thread for half a second. */
+  /** Lists have separate threads, because a page of large documents occupies a thread for half a second. */
   readonly #lists: ReaderPool;
   readonly #telemetry: Telemetry;
   readonly #views = new Map<string, CachedView>();
@@ -88,6 +97,11 @@ export class SqliteReadModel implements ReadModel {
   ): Promise<number> {
     const reply = await this.#query(projection, compileCount(projection, filters), undefined);
     return reply.kind === 'count' ? reply.count : 0;
+  }
+
+  async values(projection: Projection, query: ValuesQuery): Promise<readonly FieldValues[]> {
+    const reply = await this.#query(projection, compileValues(projection, query), 1);
+    return fieldValuesIn(projection, query, reply.kind === 'rows' ? reply.texts[2] : undefined);
   }
 
   async list(projection: Projection, query: ListQuery): Promise<Listed> {
@@ -213,7 +227,7 @@ export class SqliteReadModel implements ReadModel {
     for (const each of closed) if (each.status === 'rejected') throw each.reason;
   }
 
-  /** Reads on this thread. Tries again when the file was replaced meanwhile. */
+  /** Reads on this thread. Tries again when the file was replaced in the meantime. */
   #onLive<T>(projection: Projection, action: (view: LiveView) => T): T {
     for (let attempt = 0; ; attempt += 1) {
       const view = this.#live(projection);
@@ -234,7 +248,6 @@ export class SqliteReadModel implements ReadModel {
     }
   }
 
-  /** Reads on another thread. */
   async #query(
     projection: Projection,
     query: CompiledQuery,
@@ -324,8 +337,7 @@ export class SqliteReadModel implements ReadModel {
   }
 
   /**
-   * Deletes a damaged file and its registration, so that the view is rebuilt from the log. Its writer, in whichever
-   * process, finds the file gone with its next batch.
+   * Deletes a damaged file and its registration, so that the view is rebuilt. Its writer finds out later.
    * @throws ReadModelError `UNAVAILABLE` where the register cannot be written now, and in a read-only model
    */
   #condemn(

@@ -4,11 +4,11 @@ import type { Cell, Column } from './view-table.ts';
 
 /**
  * Counts of documents by the values of some fields, maintained in the documents' transactions. Counting a million index
- * rows takes too long for a list. Null is stored as an empty string; filters for either are not answered from here, apart
- * from null in fields whose strings are never empty.
+ * rows takes too long for a list. null is stored as an empty string. Filters for either are not answered from here,
+ * except for null in fields whose strings are never empty.
  */
 
-/** Length of a timestamp up to its hour, and a character that sorts after all that may follow. */
+/** Length of a timestamp up to its hour, and a character that sorts after all characters that may follow. */
 const TO_THE_HOUR = 13;
 const AFTER_THE_HOUR = ';';
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:/;
@@ -27,9 +27,9 @@ interface Place {
 }
 
 interface Part {
-  /** In the tally table. */
+  /** The name in the tally table. */
   readonly name: string;
-  /** In the documents. */
+  /** The column in the table of documents. */
   readonly column: string;
   readonly isHour: boolean;
 }
@@ -98,7 +98,7 @@ export class Tallies {
     });
   }
 
-  /** Notes a document's columns before and after a change; null where it does not exist. */
+  /** Notes a document's columns before and after a change; null if it does not exist. */
   move(before: readonly Cell[] | null, after: readonly Cell[] | null): void {
     for (const tally of this.#tallies) {
       if (before !== null) changeOf(tally, before).by -= 1;
@@ -134,13 +134,13 @@ function changeOf({ places, changes }: KeptTally, cells: readonly Cell[]): Chang
 
 /** How to answer a count from a tally. */
 export interface TallyCount {
-  /** Sums up whole hours; null where there are none. */
+  /** Sums up whole hours; null if there are none. */
   readonly sum: { readonly sql: string; readonly parameters: readonly Cell[] } | null;
   /** Filters for the partial hours at both ends, which are counted among the documents. */
   readonly edges: readonly (readonly Filter[])[];
 }
 
-/** @returns null where no tally fits */
+/** @returns null if no tally fits */
 export function countByTally(
   projection: Projection,
   columns: readonly Column[],
@@ -195,7 +195,7 @@ function spanOf(bounds: readonly Filter[]): Span | null {
   }
   const [from, to] = [lower[0], upper[0]].map((bound) => bound && hourOf(bound));
   if (from === null || to === null) return null;
-  // Both in one hour: there are few documents to count.
+  // Both bounds are in one hour, so there are few documents to count.
   if (from !== undefined && to !== undefined && from >= to) {
     return { from, to, hasWhole: false, edges: [bounds] };
   }

@@ -130,7 +130,7 @@ export function openGeneration(
     try {
       return prepare(open(file, projection, columns, bulk, share));
     } catch (error) {
-      // Damage on any page stays.
+      // Damage on any page does not go away by itself.
       if (faultOf(error) !== 'corrupt') throw error;
       return prepare(startOver(describeFault('view', file, error)));
     }
@@ -158,7 +158,8 @@ function open(
     busyTimeout: 2_000,
     cacheMiB: PAGE_CACHE_MIB.usual,
     walMiB: (MIN_WAL_PAGES * PAGE_BYTES) / 2 ** 20,
-    // Each page is a system call, and rows written together lie together. Larger pages would amplify random writes.
+    // Each page is a system call, and rows that are written together are stored together. Larger pages would amplify
+    // random writes.
     pageSize: PAGE_BYTES,
   });
 }

@@ -17,8 +17,8 @@ import { openDatabase, type Database } from '../database.ts';
 export const LAYOUT_VERSION = 1;
 
 /**
- * MiB of pages kept in memory per view. The system's cache holds the rest, and more memory here costs more than those
- * calls. A bulk fill with an index over the keys changes a random page per document, so it needs more.
+ * MiB of pages kept in memory per view. The system's cache holds the rest, and more memory here costs more than the
+ * system calls. A bulk fill with an index over the keys changes a random page per document, so it needs more.
  */
 export const PAGE_CACHE_MIB = { usual: 16, fillingByKeys: 192 } as const;
 
@@ -73,7 +73,7 @@ export function columnsOf(projection: Projection): readonly Column[] {
   return columns;
 }
 
-/** By projection: point queries, which come with every request, need them each time. */
+/** The columns by projection. Every request makes point queries, which need them. */
 const knownColumns = new WeakMap<Projection, readonly Column[]>();
 
 /** The table of a string list. */
@@ -137,7 +137,10 @@ export function addLandmark(database: Database): void {
   if (!hasLandmark(database)) database.exec('ALTER TABLE checkpoint ADD COLUMN landmark TEXT');
 }
 
-/** Creates what a bulk fill left out: the rows of the string lists, and missing indexes. A string list's table is its index. */
+/**
+ * Creates the parts that a bulk fill left out: the rows of the string lists, and missing indexes. A string list's table
+ * is its index.
+ */
 export function createIndexes(
   database: Database,
   projection: Projection,

@@ -19,7 +19,7 @@ import { ViewWal } from './view-wal.ts';
 /** Documents per commit during a bulk fill: a page changed by many batches is written once. */
 const DOCUMENTS_PER_COMMIT_WHEN_FILLING = 50_000;
 
-/** What a writer needs; the file is open and has its tables. */
+/** The parts that a writer needs; the file is open and has its tables. */
 export interface WriterSetup {
   readonly projection: Projection;
   readonly columns: readonly Column[];
@@ -77,7 +77,7 @@ export class SqliteViewWriter implements ViewWriter {
     this.#guarded(() => {
       this.#commit();
       this.#requireOwnership(this.#checkpoint().position);
-      // The remembered rows and pages do not include what is merged.
+      // The remembered rows and pages do not include the merged documents.
       this.#table.forget();
       otherShares.mergeInto(database, columns, fence);
       this.#share = null;
@@ -85,7 +85,7 @@ export class SqliteViewWriter implements ViewWriter {
   }
 
   async checkpoint(): Promise<Position> {
-    // The caller continues from the stored checkpoint, whoever wrote it.
+    // The caller continues from the stored checkpoint, even if another writer wrote it.
     this.#table.forget();
     return this.#guarded(() => this.#checkpoint().position);
   }
@@ -148,14 +148,15 @@ export class SqliteViewWriter implements ViewWriter {
     const { database, file, closed } = this.#setup;
     if (!database.isOpen) return;
     await this.#wal.settled();
-    // It may have been closed meanwhile.
+    // The database may have been closed in the meantime.
     if (!database.isOpen) return;
-    // The driver would move the WAL only when its statements are collected, on any thread. Not for a deleted file.
+    // The driver would move the WAL only when its statements are collected, on any thread. A deleted file is not worth
+    // it.
     const worthIt = fileNumber(file) === this.#fileNumber;
     try {
       if (worthIt) {
         this.#commit();
-        // As much of it as readers allow.
+        // This moves as much of the WAL as readers allow.
         database.exec('PRAGMA busy_timeout = 0');
         database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       }
@@ -188,7 +189,7 @@ export class SqliteViewWriter implements ViewWriter {
   #rollback(): void {
     if (this.#setup.database.isTransaction) this.#setup.database.exec('ROLLBACK');
     this.#uncommitted = 0;
-    // Afterwards, as it looks things up.
+    // The remembered rows may belong to the transaction that was rolled back.
     this.#table.forget();
   }
 

@@ -36,7 +36,7 @@ describe('signing in over HTTP', () => {
   const refresh = (token: string) =>
     api().admin.client.post('/agents/auth/refresh', { refresh_token: token }, { token: null });
 
-  it('issues tokens for a valid secret, also if the id is in capitals', async () => {
+  it('issues tokens for a valid secret, even if the id is in capitals', async () => {
     const { id, secret } = await agentWithSecret(['tasks:read', 'runs:read']);
     const body = { agent_id: id.toUpperCase(), agent_secret: secret };
     const answer = await api().admin.client.post('/agents/auth/token', body, { token: null });
@@ -85,7 +85,7 @@ describe('signing in over HTTP', () => {
     expect(texts.size).to.equal(1);
   });
 
-  it('accepts a new secret at once, and no longer the old one', async () => {
+  it('accepts a new secret and rejects the old one at once', async () => {
     const agent = await agentWithSecret();
     const before = await signedIn(agent);
     expect(await works(before.access)).to.equal(200);
@@ -265,7 +265,7 @@ describe('signing in over HTTP', () => {
       ['a header that is not JSON', async () => 'bm9wZQ.bm9wZQ.c2ln'],
       ['three empty parts', async () => '..'],
     ];
-    it('nothing if the same claims are correctly signed', async () => {
+    it('none of these claims if they are complete and correctly signed', async () => {
       expect(await works(forged(await claimsOf(), 'HS256', key))).to.equal(200);
     });
     for (const [what, make] of cases) {

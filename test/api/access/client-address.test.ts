@@ -12,7 +12,7 @@ const proxies =
     trusted.includes(address);
 
 describe('the address of a client', () => {
-  it('is an entry without port and brackets, in one spelling', () => {
+  it('is the header entry without port and brackets, in canonical form', () => {
     const written: readonly (readonly [text: string, address: string | null])[] = [
       ['203.0.113.7', '203.0.113.7'],
       ['203.0.113.7:4711', '203.0.113.7'],
@@ -55,7 +55,7 @@ describe('the address of a client', () => {
     );
   });
 
-  it("is the proxy's if its entry holds no address", () => {
+  it('is the address of the proxy if its entry holds none', () => {
     expect(clientAddress('10.0.0.1', 'unknown', hops(1))).to.equal('10.0.0.1');
     const forwarded = '198.51.100.1, anything, 10.0.0.2';
     expect(clientAddress('10.0.0.1', forwarded, hops(5))).to.equal('10.0.0.2');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { FairTurns, TooManyWaitingError } from '../../../api/access/fair-turns.ts';
 import { settle } from '../../support/virtual-clock.ts';
 
-describe('turns', () => {
+describe('fair turns', () => {
   const setUp = () => {
     const turns = new FairTurns(2);
     const begun: string[] = [];
@@ -38,15 +38,15 @@ describe('turns', () => {
   it('continue after work that fails', async () => {
     const { begun, ask, end } = setUp();
     const [first] = ['a1', 'a2', 'a3'].map((name) => ask(name));
-    const told = first?.catch((error: unknown) => error);
+    const failure = first?.catch((error: unknown) => error);
     await settle();
     const fault = new Error('no');
     await end('a1', fault);
-    expect(await told).to.equal(fault);
+    expect(await failure).to.equal(fault);
     expect(begun).to.deep.equal(['a1', 'a2', 'a3']);
   });
 
-  it('reject more waiting work of one owner than allowed, but accept that of others', async () => {
+  it('reject waiting work above the limit of its owner, but still accept that of other owners', async () => {
     const { begun, ask, end } = setUp();
     for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name, 2);
     const refused = await ask('a5', 2).catch((error: unknown) => error);

@@ -15,8 +15,11 @@ describe('the caller of a request', () => {
     const clock = new VirtualClock(1_800_000_000_000);
     const [sub, sid] = [newId(1), newId(2)];
     const agent = {
-      ...{ status: 'registered', name: 'a', scopes: ['tasks:read'] },
-      ...{ sessions_revision: null, disabled: null },
+      status: 'registered',
+      name: 'a',
+      scopes: ['tasks:read'],
+      sessions_revision: null,
+      disabled: null,
     };
     const session = {
       status: 'open',
@@ -54,13 +57,13 @@ describe('the caller of a request', () => {
     expect(lookups.count).to.equal(1);
   });
 
-  it('needs the scope of the endpoint, though the rate limit has identified it', async () => {
+  it('needs the scope of the endpoint even after the rate limit has identified it', async () => {
     const { authentication, request } = setUp();
     await authentication.callerOf(request);
     expect(await codeOf(() => authentication.authenticate(request, ['ops']))).to.equal('forbidden');
   });
 
-  it('is looked up again by a response that checks it again', async () => {
+  it('is looked up again by a response that authenticates again', async () => {
     const { authentication, request, session } = setUp();
     await authentication.callerOf(request);
     await authentication.authenticate(request, []);

@@ -140,7 +140,7 @@ describe('the OAuth token endpoint', () => {
     }
   });
 
-  it('refuses an invalid request with the reason', async () => {
+  it('refuses an invalid request, and says why', async () => {
     const agent = await newAgent();
     const client = Object.entries(inBody(agent));
     const cases: readonly (readonly [Fields, string, RegExp])[] = [
@@ -164,7 +164,8 @@ describe('the OAuth token endpoint', () => {
     const other = await send({ ...grant, client_id: newId(0) }, basic(agent.id, agent.secret));
     expect([other.status, other.at('error')]).to.deep.equal([400, 'invalid_request']);
     const broken = await open().send('POST', '/oauth/token', {
-      ...{ raw: Buffer.from([0x61, 0x3d, 0xff]), headers: FORM },
+      raw: Buffer.from([0x61, 0x3d, 0xff]),
+      headers: FORM,
     });
     expect([broken.status, broken.at('error')]).to.deep.equal([400, 'invalid_request']);
   });
@@ -235,7 +236,7 @@ describe('the OAuth token endpoint', () => {
 describe('the OAuth token endpoint at a public address', () => {
   const api = useRunningApi({ publicUrl: 'https://tasks.example/scheduler' });
 
-  it('is described at that address, also below a path', async () => {
+  it('is described at that address, even below a path', async () => {
     const { client } = api().admin;
     for (const path of [WELL_KNOWN, `${WELL_KNOWN}/scheduler`]) {
       const { json } = await client.get(path);
@@ -254,9 +255,9 @@ describe('the OAuth token endpoint with agents that may lack a secret', () => {
     const { client } = api().admin;
     const made = await client.post('/agents', { name: 'secretless', scopes: [] });
     const form = { grant_type: 'client_credentials', client_id: made.textAt('id') };
-    const answer = await client.as(null).send('POST', '/oauth/token', {
-      ...{ raw: new URLSearchParams(form).toString(), headers: FORM },
-    });
+    const answer = await client
+      .as(null)
+      .send('POST', '/oauth/token', { raw: new URLSearchParams(form).toString(), headers: FORM });
     expect(answer.status, answer.text).to.equal(200);
   });
 });

@@ -30,14 +30,14 @@ describe('the quotas of a namespace, in a whole service', function () {
     agent = await signIn(world(), scopes, { namespace: name });
   });
 
-  it('count the events of runs, and make further runs wait until there is room', async () => {
+  it('count the events of runs, and delay further runs until there is room', async () => {
     const task = await create({ uses: 'echo', with: {} });
     await run(task);
     await eventually(async () => (await used('events')) >= 3);
     await limit({ events: 1 });
     const refused = await agent.client.post(`/tasks/${task}/run_now`);
     expect([refused.status, refused.at('details.quota')]).to.deep.equal([409, 'events']);
-    // Scheduled runs are not refused: they would be lost.
+    // Scheduled runs are not rejected, because they would be lost.
     await limit({});
     const body = { schedule_kind: 'cron', schedule_expr: '* * * * * *' };
     await agent.client.put(`/tasks/${task}`, body);
@@ -68,7 +68,7 @@ describe('the quotas of a namespace, in a whole service', function () {
     expect(unpublished['state']).to.equal('failed');
     expect(unpublished['error']).to.match(/the quota topics of the namespace is used up: 0 of 0/);
     await limit({});
-    // It has started, so that it goes on although the log is full.
+    // It has started, so it continues although the log is full.
     const requested = await agent.client.post(`/tasks/${running}/run_now`);
     const id = requested.textAt('details.run_id');
     const approval = await found(async () => {

@@ -27,7 +27,7 @@ describe('the quotas of a namespace', () => {
     return client.post('/events', { topic: 'a', payload, source_agent_id: id });
   };
 
-  it('limit its tasks, also those created at once, until one is canceled', async () => {
+  it('limit its tasks, even those created concurrently, until one is canceled', async () => {
     const { id, client } = api().admin;
     const create = () => client.post('/tasks', plainTask(id));
     const answers = await Promise.all([create(), create(), create(), create(), create()]);
@@ -53,7 +53,7 @@ describe('the quotas of a namespace', () => {
     expect(await useOf('agents')).to.include({ used: 4, limit: 4 });
   });
 
-  it('limit the payload bytes of a minute, with the time at which they free', async () => {
+  it('limit the payload bytes per minute, and say when there is room again', async () => {
     const payload = { text: 'x'.repeat(700) };
     expect((await publish(payload)).status).to.equal(202);
     const refused = await publish({ text: 'x'.repeat(1_900) });
@@ -69,7 +69,7 @@ describe('the quotas of a namespace', () => {
     expect(Date.parse(frees_at ?? '') - Date.parse(freesAt)).to.be.within(-1000, 1000);
   });
 
-  it('refuse a run by hand once the runs of this minute are used up', async () => {
+  it('reject a manual run once the runs of this minute are used up', async () => {
     const { client } = api().admin;
     const listed = await client.get('/tasks?status=active');
     const task = listed.textAt('items.0.id');
@@ -82,7 +82,7 @@ describe('the quotas of a namespace', () => {
     expect(refused.at('details')).to.include({ quota: 'runs_per_minute', limit: 2 });
   });
 
-  it('are shown to the agents of the namespace, and of no other', async () => {
+  it('are shown only to agents of the namespace', async () => {
     const answer = await api().admin.client.get('/namespaces/default/usage');
     expect(answer.json).to.deep.include({ namespace: 'default', weight: 3 });
     expect((await api().admin.client.get('/namespaces/other/usage')).status).to.equal(404);
@@ -92,7 +92,7 @@ describe('the quotas of a namespace', () => {
 describe('the quota of topics', () => {
   const api = useRunningApi({ quotas: { default: { topics: 1 } } });
 
-  it('refuses another one, but not the events of known ones', async () => {
+  it('rejects a new topic, but not events of existing topics', async () => {
     const { id, client } = api().admin;
     const publish = (topic: string) =>
       client.post('/events', { topic, payload: {}, source_agent_id: id });
@@ -101,7 +101,10 @@ describe('the quota of topics', () => {
     const refused = await publish('b');
     expect(refused.status, refused.text).to.equal(409);
     expect(refused.at('details')).to.deep.equal({
-      ...{ quota: 'topics', limit: 1, used: 1, frees_at: null },
+      quota: 'topics',
+      limit: 1,
+      used: 1,
+      frees_at: null,
     });
     expect((await publish('a')).status).to.equal(202);
   });
@@ -110,7 +113,7 @@ describe('the quota of topics', () => {
 describe('the quota of events in the log', () => {
   const api = useRunningApi({ quotas: { default: { events: 4, artifact_bytes: 1_000 } } });
 
-  it('refuses what would add to it, and frees once topics are trimmed', async () => {
+  it('rejects any request that would add events, until topics are trimmed', async () => {
     const { id, client } = api().admin;
     const publish = () => client.post('/events', { topic: 'a', payload: {}, source_agent_id: id });
     const used = async () => {
@@ -144,7 +147,7 @@ describe('the quota of events in the log', () => {
     expect((await publish()).status).to.equal(202);
   });
 
-  it('leaves room for artifacts as long as their bytes allow', async () => {
+  it('does not limit artifacts, which have their own quota', async () => {
     const { requireRoom } = api().artifacts;
     await requireRoom?.('default', 1_000);
     const error = await requireRoom?.('default', 1_001).catch((thrown: unknown) => thrown);

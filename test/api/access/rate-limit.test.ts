@@ -15,7 +15,7 @@ describe('the request limit', () => {
   // Before each test, waits for a window that does not end during it.
   beforeEach(() => api().clock.shift(60_001 - (api().clock.now() % 60_000)));
 
-  it('is stated in every response except health checks, also in refusals', async () => {
+  it('is stated in every response except health checks, even in refusals', async () => {
     const { client } = await api().signIn(['tasks:read']);
     const answers = [
       await client.get('/tasks'),
@@ -158,7 +158,7 @@ describe('the request counts', () => {
     expect(hits(one, 1)).to.equal(16);
   });
 
-  it('start again with each window', async () => {
+  it('start at zero in each window', async () => {
     const { clock, one, hits } = setUp();
     hits(one, 30);
     await clock.advance(59_999);

@@ -7,11 +7,15 @@ import { useRunningApi } from '../../support/running-api.ts';
 describe('uses of secrets', () => {
   const api = useRunningApi();
   const use = (agentId: string, runId: string): SecretUse => ({
-    ...{ namespace: 'default', agentId, taskId: agentId, runId, step: 'a' },
+    namespace: 'default',
+    agentId,
+    taskId: agentId,
+    runId,
+    step: 'a',
     secret: { name: 'X', version: 2, source: 'store' },
   });
 
-  it('are recorded, and beyond thirty a minute as a sum, as the secret and the audit show', async () => {
+  it('are recorded, with one sum for those beyond thirty a minute, and shown in the audit and with the secret', async () => {
     const { store, clock, admin } = api();
     await admin.client.put('/secrets/X', { value: 'hush-hush' });
     const failures = { failed: () => {}, worked: () => {} };
@@ -24,7 +28,10 @@ describe('uses of secrets', () => {
     const counts = events.map(({ data }) => (data as { count: number }).count);
     expect(counts).to.deep.equal([...Array.from({ length: 30 }, () => 1), 10]);
     expect(events[0]?.data).to.include({
-      ...{ name: 'X', secret_version: 2, run_id: admin.id, step: 'a' },
+      name: 'X',
+      secret_version: 2,
+      run_id: admin.id,
+      step: 'a',
       secret_id: idOf(streams.secret('default', 'X')),
     });
     expect(events.at(-1)?.data).to.include({ run_id: null, step: null, task_id: admin.id });

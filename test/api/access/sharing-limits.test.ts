@@ -6,7 +6,7 @@ import { eventually } from '../../support/signals.ts';
 import { failure, request } from '../../projections/recorded.ts';
 import { plainTask } from '../plain-task.ts';
 
-describe('limits of what one agent may take', () => {
+describe('the limits of an agent', () => {
   const sharing = { waitingRunsPerAgent: 2, waitingRunsPerNamespace: 3, liveStreamsPerAgent: 2 };
   const api = useRunningApi({ sharing });
 
@@ -22,7 +22,7 @@ describe('limits of what one agent may take', () => {
   const counted = async (agent: string, count: number): Promise<void> =>
     eventually(() => api().jobs.unfinishedRuns({ agent, namespace: 'default' })?.agent === count);
 
-  it('refuse a run, a retry and a backfill while too many of its runs have not ended', async () => {
+  it('reject a run, a retry and a backfill while too many of its runs are unfinished', async () => {
     const { admin } = api();
     const task = await taskOf(admin.id);
     const failed = await addRun(task, admin.id);
@@ -58,7 +58,7 @@ describe('limits of what one agent may take', () => {
     expect(answer.at('details.setting')).to.equal('SVC_WAITING_RUNS_PER_NAMESPACE');
   });
 
-  it('refuse a live stream while it has too many, of runs and of the audit together', async () => {
+  it('reject a live stream while it has too many, counting runs and the audit together', async () => {
     const { admin, url } = api();
     const open = (path: string): Promise<EventStream> =>
       EventStream.open(`${url}${path}`, admin.client.token, {});

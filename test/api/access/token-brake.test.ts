@@ -25,7 +25,7 @@ describe('the limit on guessing', () => {
   const wrong = (): Promise<null> => Promise.resolve(null);
   const right = (): Promise<string> => Promise.resolve('right');
 
-  it('treats an IPv6 network as one address, because its owner has more addresses than guesses', async () => {
+  it('treats an IPv6 network as one address, because its owner could guess from a new address each time', async () => {
     const attempt = setUp();
     for (let host = 1; host <= 9; host += 1) {
       expect(await attempt(`2001:db8:0:1::${host}`, wrong)).to.equal(null);
@@ -58,7 +58,7 @@ describe('the limit on guessing', () => {
 });
 
 describe('secret checks', () => {
-  it('of one address take their turn even if another keeps sending', async function () {
+  it('of one address take their turn even if another address keeps sending', async function () {
     this.timeout(20_000);
     const hash = await hashSecret('the secret of an agent');
     let others = 0;

@@ -58,7 +58,7 @@ describe('the typed client', () => {
     expect(retry.data.params).to.deep.equal({ limit: 5, shop: 'b' });
   });
 
-  it('renews its token before that expires', async () => {
+  it('renews its token before it expires', async () => {
     const short = await RunningApi.start({ accessTokenSeconds: 4 });
     try {
       const admin = createClient({ baseUrl: short.url, token: short.admin.client.token ?? '' });
@@ -109,7 +109,7 @@ describe('the typed client', () => {
     expect(await failure(client.tasks.list())).to.include({ status: 401, code: 'unauthorized' });
   });
 
-  it('logs in once if several calls got the same refusal', async () => {
+  it('logs in once if several calls receive the same refusal', async () => {
     const agent = (await connect().agents.create({ name: 'many', scopes: ['tasks:read'] })).data;
     const { agent_secret } = (await connect().agents.setCredentials(agent.id)).data;
     let signIns = 0;
@@ -197,15 +197,15 @@ describe('the typed client', () => {
     expect(refused).to.include({ status: 403, code: 'forbidden' });
   });
 
-  it('treats a status as a response if requested', async () => {
+  it('returns an error status as a response if the caller asks for it', async () => {
     const request = { method: 'GET', path: `/tasks/${newId(0)}`, also: [404] } as const;
     expect((await connect().request(request)).status).to.equal(404);
   });
 
-  it('rejects an id that a URL would drop', () => {
+  it('rejects an id that would disappear from a URL', () => {
     const client = createClient({ baseUrl: 'http://service', token: 't' });
     for (const id of ['', '.', '..']) {
-      expect(() => client.tasks.get(id), id).to.throw(RangeError, `"${id}" is no id`);
+      expect(() => client.tasks.get(id), id).to.throw(RangeError, `"${id}" is not an id`);
     }
   });
 

@@ -17,7 +17,7 @@ describe('disabling an agent', () => {
     api().admin.client.post(`/agents/${id}/disable${query}`);
   const enable = (id: string) => api().admin.client.post(`/agents/${id}/enable`);
 
-  it('shows who did it, when, and what becomes of the runs', async () => {
+  it('shows who did it, when, and what happens to the runs', async () => {
     const { id } = await api().signIn(['tasks:read']);
     const disabled = await disable(id);
     expect(disabled.status, disabled.text).to.equal(200);
@@ -44,7 +44,7 @@ describe('disabling an agent', () => {
     expect(refused.textAt('message')).to.match(/is disabled/);
   });
 
-  it('ends its sessions for good: after it was enabled it signs in anew', async () => {
+  it('ends its sessions permanently, so it must sign in again once enabled', async () => {
     const id = await withSecret(['tasks:read']);
     const tokens = await tokensOf(id);
     const client = api().admin.client.as(tokens.textAt('access_token'));
@@ -63,7 +63,7 @@ describe('disabling an agent', () => {
     expect(next.status).to.equal(200);
   });
 
-  it('lets nobody sign in, and tells why only to those who know the secret', async () => {
+  it('lets nobody sign in, and says why only to those who know the secret', async () => {
     const id = await withSecret(['tasks:read']);
     await disable(id);
     const known = await tokensOf(id);
@@ -72,7 +72,7 @@ describe('disabling an agent', () => {
     expect([guessed.status, /is disabled/.test(guessed.text)]).to.deep.equal([401, false]);
   });
 
-  it('is refused to the agent itself', async () => {
+  it('cannot be done by the agent itself', async () => {
     const { admin } = api();
     const own = await disable(admin.id);
     expect([own.status, own.textAt('message')]).to.deep.equal([
@@ -81,7 +81,7 @@ describe('disabling an agent', () => {
     ]);
   });
 
-  it('leaves no admin who could keep the scope for the last one', async () => {
+  it('leaves one admin fewer, so the last enabled one cannot give up the scope', async () => {
     const { admin } = api();
     const other = await api().signIn(['admin']);
     await disable(other.id);
@@ -91,7 +91,7 @@ describe('disabling an agent', () => {
     expect(refused.textAt('message')).to.match(/last admin/);
   });
 
-  it('is for admins, and within a namespace for its administrators, who cannot touch admins', async () => {
+  it('is allowed to admins, and within a namespace to its administrators unless the agent is an admin', async () => {
     const { admin } = api();
     const administrator = await api().signIn(['namespace:admin']);
     const worker = await api().signIn(['tasks:read']);
@@ -106,7 +106,7 @@ describe('disabling an agent', () => {
     expect((await administrator.client.post(`/agents/${missing}/disable`)).status).to.equal(404);
   });
 
-  it('hides agents of other namespaces from the administrators of one', async () => {
+  it('does not reveal agents of other namespaces to the administrator of a namespace', async () => {
     const administrator = await api().signIn(['namespace:admin']);
     const elsewhere = '11111111-1111-4111-8111-111111111111';
     const data = { name: 'elsewhere', scopes: [], webhook_url: null, namespace: 'sales' };

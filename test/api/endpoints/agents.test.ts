@@ -47,7 +47,7 @@ describe('the agents of the HTTP interface', () => {
     expect(created.header('ETag')).to.equal('"0"');
   });
 
-  it('shows an agent to itself, whatever its scopes, and to no other one without them', async () => {
+  it('shows an agent to itself, whatever its scopes, but to others only with a scope', async () => {
     const self = await api().signIn([]);
     const other = await api().signIn(['tasks:read']);
     const shown = await self.client.get(`/agents/${self.id}`);
@@ -113,7 +113,7 @@ describe('the agents of the HTTP interface', () => {
     }
   });
 
-  it('rejects a name with leading or trailing spaces, which would look like another', async () => {
+  it('rejects a name with leading or trailing spaces, because it would look like another name', async () => {
     const { client } = api().admin;
     const { id } = await register('looks alike');
     for (const name of [
@@ -161,7 +161,7 @@ describe('the agents of the HTTP interface', () => {
     ]);
   });
 
-  it('releases after a minute a name that a crash left without an agent', async () => {
+  it('releases a name after a minute if a crash left it without an agent', async () => {
     const { admin } = api();
     api().store.failNext('agent-');
     const body = { name: 'left-behind', scopes: [] };
@@ -244,7 +244,7 @@ describe('the agents of the HTTP interface', () => {
     await register('gone');
   });
 
-  it('does not take from the last admin the scope to register others', async () => {
+  it('does not take the scope to register agents from the last admin', async () => {
     const { admin } = api();
     const path = `/agents/${admin.id}`;
     const refused = await admin.client.put(path, { scopes: ['tasks:read'] });
@@ -264,7 +264,7 @@ describe('the agents of the HTTP interface', () => {
     expect((await admin.client.delete(`/agents/${other.id}`)).status).to.equal(200);
   });
 
-  it('keeps an agent with live tasks, unless they are canceled with it', async () => {
+  it('does not remove an agent with live tasks unless they are canceled with it', async () => {
     const { admin } = api();
     const owner = await api().signIn(['tasks:write', 'tasks:read']);
     const task = await owner.client.post('/tasks', plainTask(owner.id));

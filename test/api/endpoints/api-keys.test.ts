@@ -41,7 +41,7 @@ describe('API keys', () => {
     expect(JSON.stringify(log)).to.not.contain(key);
   });
 
-  it('are listed for all agents by when they expire', async () => {
+  it('are listed for all agents in order of their expiry', async () => {
     const { admin } = api();
     const agent = await api().signIn(['tasks:read']);
     const expiring = async (expires_at: string): Promise<string> =>
@@ -60,6 +60,8 @@ describe('API keys', () => {
     ]);
     const first = await admin.client.get('/agents/keys?until=2090-01-01T00:00:00Z');
     expect(first.text).to.contain(soon).and.not.contain(later);
+    const elsewhere = await admin.client.get('/agents/keys?namespace=elsewhere');
+    expect(elsewhere.at('total')).to.equal(0);
     expect((await agent.client.get('/agents/keys')).status).to.equal(403);
   });
 
@@ -75,7 +77,7 @@ describe('API keys', () => {
     expect(uses.map(({ revision }) => revision)).to.deep.equal([2]);
   });
 
-  it('stop when they are revoked, when they expire, and with their agent', async () => {
+  it('stop working when they are revoked, when they expire, and when their agent is removed or disabled', async () => {
     const { admin, clock } = api();
     const agent = await api().signIn(['tasks:read']);
     const statusOf = async (client: ApiClient) => (await client.get('/tasks')).status;
@@ -108,7 +110,7 @@ describe('API keys', () => {
     expect((await client.get('/tasks')).status).to.equal(200);
   });
 
-  it('lose a scope with their agent, and have it again with it', async () => {
+  it('lose a scope when their agent does, and get it back with the agent', async () => {
     const { admin } = api();
     const agent = await api().signIn(['tasks:read', 'runs:read']);
     const { client } = await make(agent.client, agent.id, { scopes: ['runs:read'] });
@@ -120,7 +122,7 @@ describe('API keys', () => {
     expect((await client.get('/runs')).status).to.equal(200);
   });
 
-  it('cannot have scopes that their agent lacks, nor pass on more than they have', async () => {
+  it('cannot have scopes that their agent lacks, or give away more than they have', async () => {
     const agent = await api().signIn(['tasks:read', 'runs:read']);
     const path = `/agents/${agent.id}/keys`;
     const wide = await agent.client.post(path, { name: 'x', scopes: ['tasks:write', 'admin'] });
@@ -139,7 +141,7 @@ describe('API keys', () => {
     expect([past.status, past.at('details.field')]).to.deep.equal([400, 'expires_at']);
   });
 
-  it('are their own for agents, and anyone’s for administrators', async () => {
+  it('can be managed by their agent, and by administrators', async () => {
     const [one, other] = [await api().signIn(['tasks:read']), await api().signIn(['tasks:read'])];
     const { id } = await make(one.client, one.id);
     for (const refused of [
@@ -149,7 +151,7 @@ describe('API keys', () => {
     ]) {
       expect(refused.status).to.equal(403);
     }
-    // Not through the path of another agent either.
+    // Nor through the path of another agent.
     const foreign = await other.client.delete(`/agents/${other.id}/keys/${id}`);
     expect(foreign.status).to.equal(404);
     const powerless = await api().signIn(['namespace:admin']);
@@ -161,7 +163,7 @@ describe('API keys', () => {
     const administrator = await api().signIn(['namespace:admin', 'tasks:read']);
     const given = await make(administrator.client, one.id);
     expect(given.made.at('created_by')).to.equal(administrator.id);
-    // The agent itself may read no other agent, and sees by name who gave it the key.
+    // The agent may read no other agent, but sees the name of the one that gave it the key.
     const { name } = (await api().admin.client.get(`/agents/${administrator.id}`)).json;
     const listed = await one.client.get(`/agents/${one.id}/keys`);
     expect(listed.at('items.0')).to.include({ created_by_name: name });
@@ -174,7 +176,7 @@ describe('API keys', () => {
     expect(toAdmin.status).to.equal(403);
   });
 
-  it('are made anew by each request, also with an Idempotency-Key', async () => {
+  it('are created anew by each request, even with the same Idempotency-Key', async () => {
     const agent = await api().signIn(['tasks:read']);
     const headers = { 'idempotency-key': 'k1' };
     const ask = () => agent.client.post(`/agents/${agent.id}/keys`, { name: 'a' }, { headers });
@@ -187,7 +189,7 @@ describe('API keys', () => {
     }
   });
 
-  it('are counted for their agent by the rate limit and the record of refusals', async () => {
+  it('count for their agent in the rate limit and the record of rejected requests', async () => {
     const agent = await api().signIn(['tasks:read']);
     const { id, client } = await make(agent.client, agent.id);
     await agent.client.delete(`/agents/${agent.id}/keys/${id}`);
@@ -198,7 +200,7 @@ describe('API keys', () => {
     expect(refused.at(-1)?.data).to.include({ status: 401, action: 'GET /tasks' });
   });
 
-  it('that never existed are unknown', async () => {
+  it('that never existed are reported as unknown', async () => {
     const never = api().admin.client.as(`svck_${'a'.repeat(43)}`);
     const refused = await never.get('/tasks');
     expect(refused.status).to.equal(401);

@@ -13,7 +13,7 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-describe('a list of large records', function () {
+describe('a large list', function () {
   this.timeout(60_000);
   const api = useRunningApi();
   const get = (path: string) => api().admin.client.get(path);
@@ -53,7 +53,7 @@ describe('a list of large records', function () {
     ]);
   });
 
-  it('ends a page before 4 MiB, and a cursor or an offset by its length continues there', async () => {
+  it('ends a page before 4 MiB, and continues there with the cursor or the offset', async () => {
     const made: string[] = [];
     for (let count = 0; count < 90; count += 1) made.unshift(await makeTask(60_000, 'many'));
     const byCursor: string[] = [];
@@ -148,18 +148,18 @@ describe('a list of large records', function () {
     expect(answer.header('X-Read-Position') >= late).to.equal(true);
   });
 
-  it('is limited to four concurrent ones, and delays nothing else', async () => {
+  it('is one of at most four that are read at a time, and delays nothing else', async () => {
     const { readModel } = api();
     const list = readModel.list.bind(readModel);
     const begun = new Signal('a list');
-    const goOn = new Signal('the lists to go on');
+    const proceed = new Signal('the lists to continue');
     let underWay = 0;
     let most = 0;
     readModel.list = async (...given) => {
       underWay += 1;
       most = Math.max(most, underWay);
       begun.send();
-      await goOn.wait();
+      await proceed.wait();
       underWay -= 1;
       return list(...given);
     };
@@ -168,7 +168,7 @@ describe('a list of large records', function () {
     const id = await makeTask(10, 'meanwhile');
     expect((await get(`/tasks/${id}`)).status).to.equal(200);
     expect(begun.values.length).to.equal(4);
-    goOn.send();
+    proceed.send();
     const answers = await Promise.all(asked).finally(() => {
       readModel.list = list;
     });

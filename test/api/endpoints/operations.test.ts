@@ -5,7 +5,7 @@ describe('a hold over HTTP', () => {
   const api = useRunningApi();
   let operator: SignedIn;
   before(async () => {
-    operator = await api().signIn(['ops']);
+    operator = await api().signIn(['ops'], 'olga');
   });
 
   it('shows who holds the service and why, until it is released', async () => {
@@ -21,7 +21,7 @@ describe('a hold over HTTP', () => {
     expect(again.status).to.equal(409);
     expect(again.at('details.by')).to.equal(id);
     const { hold, ...rest } = (await client.get('/operations')).json as { hold: object };
-    expect(hold).to.deep.include({ reason: 'a new mail server', by: id });
+    expect(hold).to.deep.include({ reason: 'a new mail server', by: id, by_name: 'olga' });
     expect(rest).to.deep.equal({ held: true, released: null });
     const released = await client.post('/operations/release', { missed: 'skip' });
     expect(released.status, released.text).to.equal(200);

@@ -139,7 +139,7 @@ describe('views over HTTP', () => {
     expect(answer.at('details')).to.deep.equal({ resource: 'projection', id: 'nothing' });
   });
 
-  it('report that they are being built and their progress, while others can be read', async () => {
+  it('return 503 with their progress while they are being built, and others can be read', async () => {
     const live = (await api().readModel.liveGeneration(statisticsProjection)) ?? 0;
     await api().readModel.withdraw(statisticsProjection);
     const answer = await api().admin.client.get('/stats/summary');

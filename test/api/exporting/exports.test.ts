@@ -56,7 +56,8 @@ describe('an export', () => {
       const { plan: _, ...exported } = shown;
       expect(rowsOf(answer)[0]).to.deep.equal({
         ...exported,
-        ...{ task_title: plainTask('').title, created_by_name: 'admin' },
+        task_title: plainTask('').title,
+        created_by_name: 'admin',
       });
     });
 

@@ -48,7 +48,7 @@ async function serve(stillAdmitted: () => Promise<boolean>, clock = new VirtualC
 }
 
 describe('sending rows', () => {
-  it('produces no more of them than the client reads', async () => {
+  it('produces no more rows than the client reads', async () => {
     const { made, close } = await serve(() => Promise.resolve(true));
     // Fills the connection's buffers, after which it stalls.
     let before = -1;

@@ -5,8 +5,8 @@ type Value = (things: Things) => string;
 type Body = (things: Things, me: string) => unknown;
 
 /**
- * What the parameters of paths stand for. A parameter means the same wherever its name is used, except where an endpoint
- * is named with it.
+ * What the parameters of paths mean. A parameter means the same wherever its name is used, unless a
+ * row combines it with an endpoint.
  */
 export const pathParameters: Readonly<Record<string, Value>> = {
   agent_id: ({ agent }) => agent,
@@ -26,7 +26,8 @@ export const pathParameters: Readonly<Record<string, Value>> = {
   worker_id: ({ worker }) => worker,
   job_id: ({ job }) => job,
   approval_id: ({ approval }) => approval,
-  // The token is the credential: whoever has it belongs there.
+  event_id: ({ eventId }) => eventId,
+  // The token is the credential, so everybody who has it may use it.
   token: ({ mark }) => mark,
   'GET /streams/{stream} stream': ({ run }) => `run-${run}`,
   'POST /ext/events_demo/publish/{stream} stream': ({ demoStream }) => demoStream,
@@ -42,7 +43,7 @@ export const pathParameters: Readonly<Record<string, Value>> = {
   'DELETE /namespaces/{name} name': ({ namespace }) => namespace,
 };
 
-/** What the parameters of queries stand for, if they can name a thing: everywhere, or of one endpoint. */
+/** What the parameters of queries mean, if they can name a thing: everywhere, or for one endpoint. */
 export const queryParameters: Readonly<Record<string, Value>> = {
   task_id: ({ task }) => task,
   run_id: ({ approvalRun }) => approvalRun,
@@ -55,6 +56,7 @@ export const queryParameters: Readonly<Record<string, Value>> = {
   stream: ({ task }) => `task-${task}`,
   correlation_id: ({ correlation }) => correlation,
   tag: ({ tag }) => tag,
+  secret: ({ secretName }) => secretName,
   search: ({ mark }) => mark,
   name_filter: ({ agentName }) => agentName,
   topic: ({ topic }) => topic,
@@ -103,7 +105,7 @@ export const neutralParameters: ReadonlySet<string> = new Set([
   ],
   // Replays have no namespace; what they show does.
   'view',
-  // Tried by itself, wherever it is taken.
+  // Tried separately, wherever it is accepted.
   'namespace',
 ]);
 
@@ -117,22 +119,30 @@ export const neededQueries: Readonly<Record<string, string>> = {
 };
 
 const listening = (topic: string) => ({
-  ...{ title: 'Listens', description: '-', schedule_kind: 'event', schedule_expr: topic },
+  title: 'Listens',
+  description: '-',
+  schedule_kind: 'event',
+  schedule_expr: topic,
   payload: { pipeline: [{ uses: 'echo' }] },
 });
 const mcp = (name: string, given: object) => ({
-  ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
   params: { name, arguments: given },
 });
 const empty: Body = () => ({});
 
 /** A body for every endpoint that takes one, which names things where it can. */
 export const bodies: Readonly<Record<string, Body>> = {
-  'POST /auth/session': ({ agent }) => ({ agent_id: agent, agent_secret: 'guessed, as it were' }),
+  'POST /auth/session': ({ agent }) => ({
+    agent_id: agent,
+    agent_secret: 'a secret that was guessed',
+  }),
   'POST /agents/{agent_id}/keys': () => ({ name: 'taken' }),
   'POST /agents/auth/token': ({ agent }) => ({
     agent_id: agent,
-    agent_secret: 'guessed, as it were',
+    agent_secret: 'a secret that was guessed',
   }),
   'POST /agents/auth/refresh': ({ mark }) => ({ refresh_token: mark }),
   'POST /agents/auth/revoke': ({ mark }) => ({ token: mark }),
@@ -162,9 +172,10 @@ export const bodies: Readonly<Record<string, Body>> = {
   'POST /runs/{run_id}/retry': empty,
   'POST /runs/redrive': ({ task }) => ({ task_id: task, dry_run: true }),
   'POST /runs/cancel': ({ task }) => ({ task_id: task, dry_run: true }),
-  // The same tool is tried by itself, as it is there from then on.
+  // The same tool is tried separately, as it exists from then on.
   'POST /workers': () => ({
-    ...{ name: 'another', slots: 1 },
+    name: 'another',
+    slots: 1,
     tools: [{ name: 'another.tool', description: '-', schema: {} }],
   }),
   'POST /jobs/{job_id}/heartbeat': ({ lease }) => ({ lease, progress: 0.5 }),
@@ -196,7 +207,8 @@ export const furtherBodies: readonly (readonly [string, Body])[] = [
   [
     'POST /tasks',
     ({ workerTool }, me) => ({
-      ...{ ...listening('x'), created_by: me },
+      ...listening('x'),
+      created_by: me,
       payload: { pipeline: [{ uses: workerTool }] },
     }),
   ],
@@ -205,7 +217,7 @@ export const furtherBodies: readonly (readonly [string, Body])[] = [
   ['POST /ext/mcp_http/mcp', () => ({ jsonrpc: '2.0', id: 1, method: 'tools/list' })],
 ];
 
-/** Endpoints without a body that names anything, because it is the whole service that they are about. */
+/** Endpoints whose body names nothing, because they are about the whole service. */
 export const ofTheService: ReadonlySet<string> = new Set([
   'POST /operations/hold',
   'POST /operations/release',
@@ -217,7 +229,7 @@ export const ofTheService: ReadonlySet<string> = new Set([
   'POST /projections/{name}/rollback',
 ]);
 
-/** Parameters of paths that name no thing of an agent, with what comes before them, and a value for each. */
+/** Parameters of paths that name nothing of an agent, each with the path before it and a value. */
 export const fixedParameters: Readonly<Record<string, string>> = {
   '/projections/:name': 'tasks',
   '/ext/:extension_id': 'webui',

@@ -5,19 +5,19 @@ import type { Pair } from './resident.ts';
 import { phantoms, type Things } from './things.ts';
 import { toolPlans } from './tool-attempts.ts';
 
-/** Tests that ids and names of somebody else's things are answered like those of things that never existed. */
+/** Tests that requests about somebody else's things get the same response as those about things that never existed. */
 export function itFindsNothingByIds(pair: () => Pair): void {
   for (const { operation, attempts, canName, isLive, isOfService } of plans) {
-    // A stream without an end is tried as a stream.
+    // Endless streams have their own tests.
     if (isOfService || !canName || (isLive && !operation.includes('{id}'))) continue;
-    it(`finds as much by ${operation} as about things that never existed`, async () => {
+    it(`gets the same from ${operation} as for things that never existed`, async () => {
       const { me } = pair();
       await compare(pair(), (things) => attempts(things, me.owner.id));
     });
   }
 
   for (const { tool, calls } of toolPlans) {
-    it(`finds as much by the tool ${tool} as about things that never existed`, async () => {
+    it(`gets the same from the tool ${tool} as for things that never existed`, async () => {
       const { me } = pair();
       await compare(pair(), (things) =>
         calls(things, me.owner.id).flatMap((parameters) => [
@@ -27,7 +27,9 @@ export function itFindsNothingByIds(pair: () => Pair): void {
             path: '/ext/mcp_http/mcp',
             headers: ofMcp,
             body: {
-              ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+              jsonrpc: '2.0',
+              id: 1,
+              method: 'tools/call',
               params: { name: tool, arguments: parameters },
             },
           },
@@ -37,7 +39,7 @@ export function itFindsNothingByIds(pair: () => Pair): void {
   }
 
   for (const path of ['/streams/', '/audit?stream=', '/events/export?stream=']) {
-    it(`finds as much by ${path} with any stream as with one that never existed`, async () => {
+    it(`gets the same from ${path} for any stream as for one that never existed`, async () => {
       const { me, other } = pair();
       for (const stream of other.streams) {
         const never = stream.replaceAll(/[0-9a-f]{12}/g, (id) => [...id].reverse().join(''));
@@ -52,7 +54,7 @@ export function itFindsNothingByIds(pair: () => Pair): void {
     });
   }
 
-  it('may name that namespace as little as one that never existed', async () => {
+  it('can no more use that namespace than one that never existed', async () => {
     const { me, other } = pair();
     const never = `never-${me.things.mark}`;
     for (const { operation, attempts, takesNamespace, list } of plans) {
@@ -87,14 +89,14 @@ async function compare(
   attemptsOn: (things: Things) => readonly Attempt[],
 ): Promise<void> {
   const never = phantoms(other.things);
-  const inVain = attemptsOn(never);
+  const phantomAttempts = attemptsOn(never);
   for (const [index, { method, path, ...options }] of attemptsOn(other.things).entries()) {
     const { client } = me.owner;
     const answer = await client.send(method, path, options);
     const sent = `${decodeURIComponent(path)} ${JSON.stringify(options.body)}`;
     const about = `${method} ${path} ${JSON.stringify(options.body)}: ${answer.text.slice(0, 2000)}`;
     expect(leaksIn(answer.text, other.marks, sent), about).to.deep.equal([]);
-    const phantom = inVain[index];
+    const phantom = phantomAttempts[index];
     if (phantom === undefined) throw new Error(`${path} has no phantom`);
     const nothing = await client.send(method, phantom.path, {
       ...options,

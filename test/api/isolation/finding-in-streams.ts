@@ -9,20 +9,20 @@ interface Channel {
   readonly path: (pair: Pair) => string;
   /** Resumes from the beginning of the log. */
   readonly fromStart?: true;
-  /** Does something that the agent itself sees there. @returns what its message holds */
+  /** Does something that the agent itself sees there. @returns a string in the message about it */
   readonly own: (pair: Pair) => Promise<string>;
 }
 
 const ownRun = async ({ me }: Pair): Promise<string> =>
   (await me.owner.client.post(`/tasks/${me.things.task}/run_now`)).textAt('details.run_id');
 
-/** Every stream without an end, and how it is filtered by what is somebody else's. */
+/** Every endless stream, with the filters that name somebody else's things. */
 const channels: Readonly<Record<string, readonly Channel[]>> = {
   'GET /runs/live': [
     { path: () => '/runs/live', own: ownRun },
     { path: () => '/runs/live', fromStart: true, own: ownRun },
   ],
-  // Its task is tried by its id.
+  // A task's stream is tried with the task's id.
   'GET /tasks/{id}/live': [],
   'GET /audit/live': [
     { path: () => '/audit/live', own: ownRun },
@@ -47,9 +47,9 @@ const channels: Readonly<Record<string, readonly Channel[]>> = {
   ],
 };
 
-/** Tests that streams without an end hold nothing of somebody else's, neither of the past nor of the present. */
+/** Tests that endless streams contain nothing of somebody else's, neither past nor present. */
 export function itFindsNothingInStreams(pair: () => Pair): void {
-  it('knows every stream without an end', () => {
+  it('knows every endless stream', () => {
     const live = plans.filter(({ isLive }) => isLive).map(({ operation }) => operation);
     expect(Object.keys(channels).sort()).to.deep.equal(live.sort());
   });
@@ -57,7 +57,7 @@ export function itFindsNothingInStreams(pair: () => Pair): void {
   for (const [operation, opened] of Object.entries(channels)) {
     for (const { path, fromStart, own } of opened) {
       const since = fromStart === undefined ? '' : ' from the start of the log';
-      it(`receives only its own by ${operation}${since}`, async () => {
+      it(`receives only its own events from ${operation}${since}`, async () => {
         const { place, me, other } = pair();
         const { token } = me.owner.client;
         const headers: Record<string, string> =
@@ -72,7 +72,7 @@ export function itFindsNothingInStreams(pair: () => Pair): void {
           await client.post(`/ext/events_demo/publish/${demoStream}`, { secret });
           const shown = await own(pair());
           await eventually(() => stream.text.includes(shown), { what: `${shown} in ${sent}` });
-          // What the neighbour has asked for is in its own audit.
+          // The neighbour's own requests are in its audit.
           const { eventTask, eventRun, jobRun } = other.things;
           const never = [secret, eventTask, eventRun, jobRun, run.textAt('details.run_id')];
           expect(leaksIn(stream.text, never)).to.deep.equal([]);

@@ -1,6 +1,7 @@
 import { SystemClock } from '../../../app/clock.ts';
 import { readConfiguration } from '../../../app/configuration/configuration.ts';
-import { startService, type RunningService } from '../../../app/service.ts';
+import type { RunningService } from '../../../app/running-service.ts';
+import { startService } from '../../../app/service.ts';
 import type { Position } from '../../../domain/event-store.ts';
 import { kindOf } from '../../../domain/streams.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
@@ -10,7 +11,7 @@ import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 import type { Resident } from './resident.ts';
 import { makeThings, type Owner } from './things.ts';
 
-/** Every scope that is not the whole service's. */
+/** Every scope that does not concern the whole service. */
 export const everyScope = [
   'tasks:read',
   'tasks:write',
@@ -24,14 +25,14 @@ export const everyScope = [
   'namespace:admin',
 ] as const;
 
-/** Kinds of streams that are of no agent. */
+/** Kinds of streams that belong to no agent. */
 const ofService = new Set(['operations', 'import', 'replays', 'retention', 'kept', 'projection']);
 
 /** A whole service in this process with the built-in extensions, and agents of two namespaces. */
 export class Neighbourhood {
   readonly admin: ApiClient;
   readonly address: string;
-  /** A position of the log before anything that the agents do. */
+  /** A position of the log before all actions of the agents. */
   readonly beginning: Position;
   readonly #open: ApiClient;
   readonly #service: RunningService;
@@ -59,9 +60,14 @@ export class Neighbourhood {
     const secret = 'the secret of the first agent';
     const service = await startService({
       configuration: readConfiguration({
-        ...{ SVC_PORT: '0', SVC_HOST: '127.0.0.1', SVC_DATA_DIR: directory.path },
-        ...{ SVC_LOG_LEVEL: 'silent', SVC_ADMIN_ID: admin, SVC_ADMIN_SECRET: secret },
-        ...{ SVC_RATE_LIMIT: '1000000', SVC_JOB_LEASE_SECONDS: '3600' },
+        SVC_PORT: '0',
+        SVC_HOST: '127.0.0.1',
+        SVC_DATA_DIR: directory.path,
+        SVC_LOG_LEVEL: 'silent',
+        SVC_ADMIN_ID: admin,
+        SVC_ADMIN_SECRET: secret,
+        SVC_RATE_LIMIT: '1000000',
+        SVC_JOB_LEASE_SECONDS: '3600',
         ...settings,
       }),
       clock: new SystemClock(),
@@ -76,9 +82,9 @@ export class Neighbourhood {
     return new Neighbourhood(service, open, open.as(token), beginning, directory.remove);
   }
 
-  /** Registers an agent that may do everything in its namespace. */
+  /** Registers an agent with all permissions in its namespace. */
   async settle(namespace: string, name: string): Promise<Owner> {
-    // Those of the service have no effect elsewhere, and cannot be given.
+    // Scopes of the whole service have no effect elsewhere, and cannot be given.
     const scopes = everyScope.filter((scope) => scope !== 'ops' || namespace === 'default');
     const agent = await this.admin.post('/agents', { name, scopes, namespace });
     const id = agent.textAt('id');
@@ -87,14 +93,14 @@ export class Neighbourhood {
     return { id, name, client: this.#open.as(token) };
   }
 
-  /** Has an agent make one thing of each kind. */
+  /** Lets an agent create one thing of each kind. */
   async furnish(owner: Owner, namespace: string): Promise<Resident> {
     const before = await this.#streams();
     const things = await makeThings(owner, namespace, this.admin);
     const streams = [...(await this.#streams())]
       .filter((name) => !before.has(name) && !ofService.has(kindOf(name)))
       .concat(`agent-${owner.id}`);
-    // The name of a namespace may be a word of its own, such as `default`.
+    // The name of a namespace may be a common word, such as `default`.
     const { namespace: _word, ...own } = things;
     const marks = new Set<string>([...Object.values(own), ...streams]);
     return { owner, namespace, things, streams, marks };

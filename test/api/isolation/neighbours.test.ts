@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createBuiltInTools } from '../../../scheduler/tools/built-in.ts';
 import { noActions } from '../../support/api-settings.ts';
+import { longVersions } from '../../support/left-out.ts';
 import { Servers } from '../../process/servers.ts';
 import { Neighbourhood } from './neighbourhood.ts';
 import { itFindsNothingByIds } from './finding-by-ids.ts';
@@ -52,7 +53,7 @@ for (const stores of ['the embedded stores', 'EventStoreDB and MongoDB'] as cons
       await servers?.stop();
     });
 
-    it('meets a service with no endpoint that the tables lack', async () => {
+    it('tries every endpoint of the service', async () => {
       const { json } = await ofPlace().admin.get('/openapi.json');
       const described = Object.entries(json['paths'] as Record<string, object>).flatMap(
         ([path, methods]) =>
@@ -63,10 +64,14 @@ for (const stores of ['the embedded stores', 'EventStoreDB and MongoDB'] as cons
     });
 
     const directions = [
-      ['of default', (): Pair => ({ place: ofPlace(), me: there, other: here })],
+      // Its agent may have every scope, including `ops`.
       ['of another namespace', (): Pair => ({ place: ofPlace(), me: here, other: there })],
+      ['of default', (): Pair => ({ place: ofPlace(), me: there, other: here })],
     ] as const;
-    for (const [whose, pair] of directions) {
+    // No store treats a namespace differently because of its name. Therefore one direction is
+    // enough to show that each query names a namespace.
+    const both = stores === 'the embedded stores' || longVersions();
+    for (const [whose, pair] of both ? directions : directions.slice(0, 1)) {
       describe(`who asks about things ${whose}`, () => {
         itFindsNothingByIds(pair);
         itFindsNothingInLists(pair);

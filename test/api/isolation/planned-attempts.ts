@@ -27,11 +27,11 @@ export interface Attempt {
 export interface Plan {
   /** Such as `GET /tasks/{id}`. */
   readonly operation: string;
-  /** Streams without an end. */
+  /** Whether it is an endless stream. */
   readonly isLive: boolean;
-  /** Can be narrowed to a namespace. */
+  /** Whether it can be narrowed to a namespace. */
   readonly takesNamespace: boolean;
-  /** About the service as a whole. */
+  /** Whether it is about the service as a whole. */
   readonly isOfService: boolean;
   /** Whether there are any {@link attempts}. */
   readonly canName: boolean;
@@ -41,7 +41,7 @@ export interface Plan {
   readonly list: string | null;
 }
 
-/** What the Model Context Protocol demands of its clients. */
+/** Headers that the Model Context Protocol requires of clients. */
 export const ofMcp = { accept: 'application/json, text/event-stream' } as const;
 
 const all: readonly DescribedEndpoint[] = [
@@ -56,7 +56,7 @@ export const plans: readonly Plan[] = all.flatMap((endpoint) =>
   endpoint.paths.map((path) => planOf(endpoint, path)),
 );
 
-/** What the tables lack or have in vain. */
+/** The rows that the tables lack or do not need. */
 export function gaps(): readonly string[] {
   const found: string[] = [];
   const known = new Set(plans.map(({ operation }) => operation));
@@ -142,7 +142,7 @@ function planOf(endpoint: DescribedEndpoint, path: string): Plan {
   return { operation, isLive, takesNamespace, isOfService, canName, attempts, list };
 }
 
-/** What a parameter of an endpoint's query stands for; undefined for one that names nothing. */
+/** What a query parameter of an endpoint means; undefined for one that names nothing. */
 function queriedOf(operation: string, name: string) {
   return queryParameters[`${operation} ${name}`] ?? queryParameters[name];
 }

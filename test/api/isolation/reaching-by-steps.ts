@@ -31,14 +31,15 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
   const runsOf = async (task: string): Promise<number> =>
     Number((await pair().other.owner.client.get(`/runs?task_id=${task}`)).at('total'));
 
-  it('is triggered by no event of that agent, and triggers none of its tasks', async () => {
+  it("has no task triggered by events of that agent, and triggers none of that agent's tasks", async () => {
     const { me, other } = pair();
     const { topic, eventTask } = other.things;
     const before = await runsOf(eventTask);
     const { client, id } = me.owner;
     const listener = await client.post('/tasks', {
       ...plainTask(id),
-      ...{ schedule_kind: 'event', schedule_expr: '#' },
+      schedule_kind: 'event',
+      schedule_expr: '#',
     });
     const mine = listener.textAt('id');
     const publish = (owner: Pair['me']['owner']) =>
@@ -53,7 +54,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     await client.post(`/tasks/${mine}/cancel`);
   });
 
-  it('waits in vain for an event of that agent, be it to come or past', async () => {
+  it('waits for events, but never receives one of that agent, past or future', async () => {
     const { me, other } = pair();
     const { topic } = other.things;
     const signal = `own.${me.things.mark}`;
@@ -78,7 +79,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
       return text.includes('"step":"theirs"') || text.includes('"step":"again"');
     };
     for (const run of [past, pastOfPattern, control]) await eventually(() => isAtSecond(run));
-    // What comes before this event has been matched once it ends the wait.
+    // All earlier events have been matched once this one ends the wait.
     await publish(me.owner, `${signal}.again`);
     await eventually(async () => (await settled(control)).includes('"state":"succeeded"'));
     for (const run of [toCome, past, pastOfPattern]) {
@@ -86,7 +87,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     }
   });
 
-  it('publishes nothing into that namespace by the tool events.publish', async () => {
+  it('cannot publish into that namespace with the tool events.publish', async () => {
     const { other } = pair();
     const { eventTask, topic } = other.things;
     const before = await runsOf(eventTask);
@@ -99,7 +100,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     expect(text).not.to.include('forged');
   });
 
-  it('runs a task of that agent as little as one that never existed', async () => {
+  it('can no more run a task of that agent than one that never existed', async () => {
     const { other } = pair();
     const tried = async (things: Things): Promise<string> => {
       const answer = await settled(
@@ -111,7 +112,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     expect(await tried(other.things)).to.equal(await tried(phantoms(other.things)));
   });
 
-  it('offers a tool of the same name to its own namespace alone, and gets no jobs of the other', async () => {
+  it('offers a tool of the same name only to its own namespace, and gets no jobs of the other', async () => {
     const { me, other } = pair();
     const { workerTool, worker } = other.things;
     const schemaFor = ({ client }: Pair['me']['owner']) =>
@@ -127,7 +128,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     const { client, id } = other.owner;
     const task = await client.post('/tasks', { ...plainTask(id), payload: { pipeline } });
     expect(task.at('warnings'), task.text).to.deep.equal([]);
-    // The neighbour asks first.
+    // The neighbour polls first.
     const mine = made.textAt('worker_id');
     const polled = me.owner.client.post(`/workers/${mine}/jobs?max=5&wait=3`);
     await client.post(`/tasks/${task.textAt('id')}/run_now`);

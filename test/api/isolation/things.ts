@@ -1,12 +1,13 @@
 import { expect } from 'chai';
+import { randomUUID } from 'node:crypto';
 import { isUuid, newId } from '../../../domain/ids.ts';
 import type { ApiClient, ReceivedResponse } from '../../support/api-client.ts';
 import { found } from '../../support/signals.ts';
 import { plainTask } from '../plain-task.ts';
 
 /**
- * What an agent has, by what it is. Each value is unique in the whole service, so that it shows wherever it leaks.
- * `mark` is part of every name and of every payload.
+ * The things of an agent, by kind. Each value is unique in the whole service, so a leak shows anywhere. `mark` is part
+ * of every name and of every payload.
  */
 export interface Things {
   readonly namespace: string;
@@ -49,7 +50,7 @@ export interface Things {
   readonly correlation: string;
 }
 
-/** The owner of things, who makes them through the interface. */
+/** The owner of things, which creates them through the interface. */
 export interface Owner {
   readonly id: string;
   readonly name: string;
@@ -74,9 +75,10 @@ export function phantoms(like: Things): Things {
 /** Of a step that still waits when slow tests end. */
 export const unhurried = { timeout_seconds: 3600 };
 
-const newMark = (): string => `zq${newId(Date.now()).replaceAll('-', '')}`;
+/** Random throughout: names with the same beginning would be suggested for each other. */
+const newMark = (): string => `zq${randomUUID().replaceAll('-', '')}`;
 
-/** Makes one thing of each kind. @param admin does what an agent cannot do for itself */
+/** Creates one thing of each kind. @param admin does what an agent cannot do for itself */
 export async function makeThings(
   owner: Owner,
   namespace: string,
@@ -93,7 +95,10 @@ export async function makeThings(
   const taskOf = async (pipeline: readonly object[], more: object = {}): Promise<string> => {
     const body = {
       ...plainTask(agent),
-      ...{ title: `Title ${mark}`, description: `For ${mark}`, max_retries: 0, tags: [tag] },
+      title: `Title ${mark}`,
+      description: `For ${mark}`,
+      max_retries: 0,
+      tags: [tag],
       payload: { pipeline, params: { mark, secret } },
       ...more,
     };
@@ -195,23 +200,39 @@ export async function makeThings(
   ok(await client.post(`/ext/events_demo/publish/${demoStream}`, { secret }));
 
   return {
-    ...{
-      namespace,
-      mark,
-      secret,
-      agent,
-      agentName: owner.name,
-      task,
-      eventTask,
-      keyTask,
-      keyRun,
-      run,
-      failedRun,
-    },
-    ...{ artifactRun, artifact, eventRun, backfill, approval, approvalRun, delivery, apiKey },
+    namespace,
+    mark,
+    secret,
+    agent,
+    agentName: owner.name,
+    task,
+    eventTask,
+    keyTask,
+    keyRun,
+    run,
+    failedRun,
+    artifactRun,
+    artifact,
+    eventRun,
+    backfill,
+    approval,
+    approvalRun,
+    delivery,
+    apiKey,
     secretName,
-    ...{ worker, workerName, workerTool, job: taken.job_id, lease: taken.lease, jobRun },
-    ...{ topic, eventId, concurrencyKey, tag, demoStream, idempotencyKey, correlation },
+    worker,
+    workerName,
+    workerTool,
+    job: taken.job_id,
+    lease: taken.lease,
+    jobRun,
+    topic,
+    eventId,
+    concurrencyKey,
+    tag,
+    demoStream,
+    idempotencyKey,
+    correlation,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Things } from './things.ts';
 
 type Arguments = (things: Things, me: string) => Readonly<Record<string, unknown>>;
 
-/** What arguments of the tools stand for, if they can name a thing. */
+/** What arguments of the tools mean, if they can name a thing. */
 const named: Readonly<Record<string, (things: Things) => string>> = {
   task_id: ({ task }) => task,
   run_id: ({ failedRun }) => failedRun,
@@ -17,7 +17,7 @@ const named: Readonly<Record<string, (things: Things) => string>> = {
   search: ({ mark }) => mark,
 };
 
-/** Arguments that name nothing, and of fields of a task, which `POST /tasks` tries. */
+/** Arguments that name nothing, and fields of a task, which `POST /tasks` tries. */
 const neutral = new Set([
   ...['limit', 'cursor', 'from', 'at', 'start_time', 'end_time', 'status', 'state', 'trigger'],
   ...['schedule_kind', 'success', 'reason', 'comment', 'if_revision', 'params', 'missed'],
@@ -27,10 +27,12 @@ const neutral = new Set([
 /** Tools whose arguments are those of a task. */
 const ofTasks = new Set(['create_task', 'update_task', 'preview_schedule']);
 
-/** Arguments that a valid call needs beside those that name things. */
+/** Arguments that a valid call needs in addition to those that name things. */
 const needed: Readonly<Record<string, Arguments>> = {
   create_task: ({ topic }) => ({
-    ...{ title: 'Listens', schedule_kind: 'event', schedule_expr: topic },
+    title: 'Listens',
+    schedule_kind: 'event',
+    schedule_expr: topic,
     payload: { pipeline: [{ uses: 'echo' }] },
   }),
   update_task: () => ({ title: 'Taken over' }),
@@ -43,12 +45,12 @@ export interface ToolPlan {
   readonly calls: (things: Things, me: string) => readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Calls of every tool for language models that is a request to the service. */
+/** Calls of all tools for language models that send a request to the service. */
 export const toolPlans: readonly ToolPlan[] = serviceTools.map(({ name, parameters }) => ({
   tool: name,
   calls: (things, me) => {
     const valueOf = (parameter: string) => {
-      // An artifact is of another run than the one that has failed.
+      // The artifact does not belong to the failed run.
       if (name === 'get_run_artifact' && parameter === 'run_id') return things.artifactRun;
       if (name === 'list_approvals' && parameter === 'run_id') return things.approvalRun;
       return named[parameter]?.(things);
@@ -68,7 +70,7 @@ export const toolPlans: readonly ToolPlan[] = serviceTools.map(({ name, paramete
   },
 }));
 
-/** Arguments of the tools of which the tables do not say what they can name. */
+/** Arguments of tools that are missing in the tables. */
 export function toolGaps(): readonly string[] {
   return serviceTools.flatMap(({ name, parameters }) =>
     Object.keys(parameters.properties)
@@ -78,7 +80,7 @@ export function toolGaps(): readonly string[] {
   );
 }
 
-/** The tools of pipelines, and a step of each that reaches for things; null where a tool reaches for nothing. */
+/** The tools of pipelines, and a step of each that reaches for things; null if a tool reaches for nothing. */
 export const stepAttempts: Readonly<Record<string, ((things: Things) => object) | null>> = {
   echo: null,
   log: null,

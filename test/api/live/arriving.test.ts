@@ -5,7 +5,7 @@ import { RunningApi } from '../../support/running-api.ts';
 import { deferred, eventually, type Deferred } from '../../support/signals.ts';
 
 /** Auditors that may watch one process concurrently. */
-const MOST_AUDITORS = 50;
+const MAX_AUDITORS = 50;
 
 describe('clients of live streams that have not started', () => {
   let api: RunningApi;
@@ -57,16 +57,16 @@ describe('clients of live streams that have not started', () => {
   it('use the available places, and no more, when they arrive concurrently', async () => {
     const held = holdHead();
     let answered = 0;
-    const all = Array.from({ length: MOST_AUDITORS + 10 }, async () => {
+    const all = Array.from({ length: MAX_AUDITORS + 10 }, async () => {
       const stream = await open('/audit/live');
       answered += 1;
       return stream;
     });
-    await eventually(() => held.asked() + answered === MOST_AUDITORS + 10);
+    await eventually(() => held.asked() + answered === MAX_AUDITORS + 10);
     held.gate.resolve();
     const statuses = (await Promise.all(all)).map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).to.have.length(MOST_AUDITORS);
+    expect(statuses.filter((status) => status === 200)).to.have.length(MAX_AUDITORS);
     expect(statuses.filter((status) => status === 503)).to.have.length(10);
-    expect(api.auditTail.size).to.equal(MOST_AUDITORS);
+    expect(api.auditTail.size).to.equal(MAX_AUDITORS);
   });
 });

@@ -72,13 +72,13 @@ describe('live streams of runs with unreadable events in the log', () => {
     await api.append(run, [{ type: 'RunSucceeded', data: success() }]);
     await api.append(`run-${newId(0)}`, [requested(), started]);
   };
-  const told = ['run.requested', 'run.requested', 'run.started'];
+  const reported = ['run.requested', 'run.requested', 'run.started'];
 
   it('report all other runs', async () => {
     const stream = await open();
     await runs();
     await stream.named('run.started');
-    expect(stream.names).to.deep.equal(told);
+    expect(stream.names).to.deep.equal(reported);
   });
 
   it('resume after the broken event for a client that reconnects', async () => {
@@ -86,7 +86,7 @@ describe('live streams of runs with unreadable events in the log', () => {
     await runs();
     const stream = await open(before);
     await stream.named('run.started');
-    expect(stream.names).to.deep.equal(told);
+    expect(stream.names).to.deep.equal(reported);
   });
 
   it("end with their tokens, even if another client's token cannot be checked", async () => {
@@ -101,7 +101,7 @@ describe('live streams of runs with unreadable events in the log', () => {
       return client;
     };
     const broken = await join(() =>
-      Promise.reject(new EventStoreError('CORRUPT_EVENT', 'the agent can not be read')),
+      Promise.reject(new EventStoreError('CORRUPT_EVENT', 'the agent cannot be read')),
     );
     const ended = await join(() => Promise.resolve(false));
     await eventually(() => ended.signal.aborted);

@@ -94,7 +94,9 @@ describe('live streams of runs', () => {
     const change = await stream.named('run.progress');
     const line = { at: '2026-03-01T08:00:00.000Z', level: 'info', message: 'half', step: 'one' };
     expect(change.data['progressed']).to.deep.equal({
-      ...{ step: 'one', wait_id: jobId, progress: 0.5 },
+      step: 'one',
+      wait_id: jobId,
+      progress: 0.5,
       log: [line],
     });
     const run = await api().admin.client.get(`/runs/${runId}?after=${change.id}`);
@@ -201,7 +203,9 @@ describe('live streams of runs', () => {
     first.close();
     // Without clients, nobody follows the log; a returning client catches up from it.
     await eventually(async () => (await watchers()) === 0);
-    await eventually(() => api().live.following === false, { what: 'the following to end' });
+    await eventually(() => api().live.following === false, {
+      what: 'the end of the subscription to the log',
+    });
     const replayed = await open('/runs/live', { after: before });
     await runOf('task-b');
     await eventually(() => replayed.changes.length === 16);
@@ -252,7 +256,7 @@ describe('live streams of runs', () => {
     );
   });
 
-  it('end with the session, and with the required scope', async () => {
+  it('end with the session, and when the agent loses the required scope', async () => {
     const leaving = await api().signIn(['runs:read']);
     const stream = await open('/runs/live', { token: leaving.client.token });
     await leaving.client.post('/agents/auth/revoke', { token: leaving.client.token });
@@ -283,7 +287,7 @@ describe('live streams of runs', () => {
     const slow = await open('/runs/live');
     const quick = await open('/runs/live');
     slow.pause();
-    // As much of an output as is shown here.
+    // The largest output that a stream shows completely.
     const large = { text: 'x'.repeat(60_000) };
     let runs = 0;
     await eventually(
@@ -298,7 +302,7 @@ describe('live streams of runs', () => {
         runs += 1;
         return (await watchers()) === 1;
       },
-      { limitMs: 20_000, what: 'the slow one to be cut off' },
+      { limitMs: 20_000, what: 'the slow client to be disconnected' },
     );
     slow.resume();
     const { data } = await slow.named('live.ended');
@@ -334,7 +338,7 @@ describe('live streams of runs', () => {
     return api().live.size;
   };
 
-  it('end when the service stops, and no other starts', async () => {
+  it('end when the service stops, and no new one starts', async () => {
     const stream = await open('/runs/live');
     await api().live.close();
     expect(ended(await stream.named('live.ended'))).to.equal('shutdown');

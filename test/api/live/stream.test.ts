@@ -109,7 +109,7 @@ describe('the stream of publications', () => {
     const events = await recent('?topic=busy&count=150').finally(() => {
       readModel.list = list;
     });
-    // The late one is requested by itself, which is a list as well.
+    // The second list is the request for the late publication alone.
     expect(pages).to.equal(2);
     expect(new Set(idsOf(events)).size).to.equal(150);
     expect(events.at(-1)?.['payload']).to.deep.equal({ index: 0 });
@@ -144,14 +144,14 @@ describe('the stream of publications', () => {
     expect(idsOf(await recent())).to.not.include(first);
     expect((await cleanup(1.5)).at('details.deleted_count')).to.equal(0);
 
-    // The events of former trimming are not publications.
+    // The events of the earlier trims are not publications.
     api().clock.shift(2 * HOUR);
     const fourth = await publish('orders.created');
     expect((await cleanup(1)).at('details.deleted_count')).to.equal(2);
     expect(idsOf(await recent())).to.deep.equal([fourth]);
   });
 
-  it('keeps in the log those that may still trigger runs', async () => {
+  it('keeps publications in the log that may still trigger runs', async () => {
     await publish('needed');
     api().clock.shift(2 * HOUR);
     const { requestedUpTo } = api();

@@ -1,6 +1,6 @@
 import type { RunningApi, SignedIn } from '../../support/running-api.ts';
 
-/** Everything that an agent of a namespace may be given. */
+/** All scopes that an agent of a namespace may have. */
 export const allScopes = [
   'tasks:read',
   'tasks:write',

@@ -9,7 +9,7 @@ import { agentIn, allScopes } from './agent-in.ts';
 
 const payload = { pipeline: [{ uses: 'echo', with: { text: 'north only' } }] };
 
-/** What the north has, by the names that stand for them in paths. */
+/** The things of the namespace north, by the names that paths use for them. */
 type Things = Readonly<Record<'task' | 'run' | 'backfill' | 'approval' | 'agent', string>>;
 
 const byId = [
@@ -88,7 +88,7 @@ const lists = [
   'GET /namespaces',
 ] as const;
 
-/** What an agent of one namespace finds of another one: nothing. */
+/** Tests that an agent of one namespace finds nothing of another one. */
 export function describeIsolation(title: string, openStores: OpenStores | undefined): void {
   describe(`namespaces, ${title}`, () => {
     const api = useRunningApi({}, openStores);
@@ -127,8 +127,13 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
       const approval = newId(api().clock.now());
       const now = new Date(api().clock.now()).toISOString();
       const suspended: DataOf<'RunStepSuspended'> = {
-        ...{ step: 'ask', wait_id: approval, task_id: task, attempt: 1, namespace: 'north' },
-        ...{ since: now, until: '2099-01-01T00:00:00.000Z' },
+        step: 'ask',
+        wait_id: approval,
+        task_id: task,
+        attempt: 1,
+        namespace: 'north',
+        since: now,
+        until: '2099-01-01T00:00:00.000Z',
         waits_for: { kind: 'approval', message: 'Ship the north?', on_timeout: 'fail' },
       };
       await api().append(streams.run(run), [{ type: 'RunStepSuspended', data: suspended }]);
@@ -150,7 +155,9 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
       return { task: id(), run: id(), backfill: id(), approval: id(), agent: id() };
     };
 
-    /** A response without what differs with each request, its ids as they stand in paths. */
+    /**
+     * A response without the parts that differ with each request, and with its ids replaced by their names in paths.
+     */
     const plainly = ({ status, text }: ReceivedResponse, ids: Things): string => {
       let shown = text.replace(/"request_id":"[^"]*"/, '');
       for (const [name, id] of Object.entries(ids)) shown = shown.replaceAll(id, `{${name}}`);
@@ -158,7 +165,7 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
     };
 
     for (const line of byId) {
-      it(`answer ${line.replace(/ \{".*/, '')} to a neighbour as for what never existed`, async () => {
+      it(`respond to ${line.replace(/ \{".*/, '')} of a neighbour as if the thing never existed`, async () => {
         const others = unknown();
         const strange = line.includes('north') ? line.replaceAll('north', 'nowhere') : line;
         const expected = plainly(await ask(south.client, strange, others), others);
@@ -173,7 +180,7 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
     }
 
     for (const line of lists) {
-      it(`show a neighbour nothing of it in ${line}`, async () => {
+      it(`show a neighbour nothing in ${line}`, async () => {
         for (const neighbour of [south, plain]) {
           const { status, text } = await ask(neighbour.client, line, things);
           expect(status, text).to.be.oneOf([200, 403]);
@@ -185,7 +192,7 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
       });
     }
 
-    it('show an agent what is in its own, and an admin all, or one by name', async () => {
+    it('show an agent its own namespace, and an admin all of them or one by name', async () => {
       const { client: admin } = api().admin;
       const totals = async (client: ApiClient, query: string): Promise<unknown[]> => [
         (await client.get(`/tasks${query}`)).at('total'),
@@ -206,7 +213,7 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
       expect((await north.client.get(`/streams/task-${things.task}`)).status).to.equal(200);
     });
 
-    it('keep a cached response from a neighbour', async () => {
+    it('do not serve a cached response to a neighbour', async () => {
       for (let n = 0; n < 2; n += 1) {
         expect((await north.client.get(`/tasks/${things.task}`)).status).to.equal(200);
         expect((await south.client.get(`/tasks/${things.task}`)).status).to.equal(404);
@@ -223,14 +230,14 @@ export function describeIsolation(title: string, openStores: OpenStores | undefi
       expect(text).to.include('/pause').and.to.not.include('A secret of the north');
     });
 
-    it('let a task be owned only by agents of its own', async () => {
+    it('allow only agents of its own namespace to own a task', async () => {
       const { client: admin } = api().admin;
       const given = await admin.put(`/tasks/${things.task}`, { created_by: south.id });
       expect(given.status, given.text).to.equal(400);
       expect(given.text).to.include('is not an agent of the namespace north');
     });
 
-    it('have their own audit, with the changes of themselves', async () => {
+    it('have their own audit, which includes changes of the namespace itself', async () => {
       const { client } = api().admin;
       await client.put('/namespaces/north', { description: 'The north' });
       const { text } = await north.client.get('/audit?stream=namespace-north');

@@ -19,7 +19,7 @@ describe('a namespace', () => {
   const api = useRunningApi();
   const admin = () => api().admin.client;
 
-  it('is created, listed after default, described anew, and known by its name once', async () => {
+  it('is created, listed after default, described again, and unique by name', async () => {
     const made = await admin().post('/namespaces', { name: 'books', description: 'The books' });
     expect(made.status, made.text).to.equal(201);
     expect(made.header('location')).to.equal('/namespaces/books');
@@ -34,7 +34,7 @@ describe('a namespace', () => {
     expect(described.status, described.text).to.equal(200);
   });
 
-  it('is what an admin sees of lists, figures and secrets that are narrowed to it', async () => {
+  it('limits lists, statistics and secrets that an admin narrows to it', async () => {
     await admin().post('/namespaces', { name: 'narrow' });
     const shown = await admin().get('/namespaces/narrow');
     expect([shown.status, shown.at('name')], shown.text).to.deep.equal([200, 'narrow']);
@@ -64,12 +64,12 @@ describe('a namespace', () => {
     expect((await admin().delete(secret)).status).to.equal(200);
   });
 
-  it('is deleted only when it has no agents, and its name is not used again', async () => {
+  it('can be deleted only without agents, and its name cannot be used again', async () => {
     await admin().post('/namespaces', { name: 'shortlived' });
     const { id } = await agentIn(api(), 'shortlived');
     const refused = await admin().delete('/namespaces/shortlived');
     expect(refused.status, refused.text).to.equal(409);
-    // It stays in use.
+    // Agents can still be added to it.
     await agentIn(api(), 'shortlived', allScopes, 'second').then(({ id: second }) =>
       admin().delete(`/agents/${second}`),
     );
@@ -84,7 +84,7 @@ describe('a namespace', () => {
     expect((await admin().delete('/namespaces/default')).status).to.equal(409);
   });
 
-  it('takes no agents while it is being deleted, and is deleted when that is repeated', async () => {
+  it('takes no agents while it is being deleted, and is deleted when the command is repeated', async () => {
     await admin().post('/namespaces', { name: 'closing' });
     await api().append(streams.namespace('closing'), [{ type: 'NamespaceClosed', data: {} }]);
     const late = { name: 'late', scopes: [], namespace: 'closing' };
@@ -92,7 +92,7 @@ describe('a namespace', () => {
     expect((await admin().delete('/namespaces/closing')).status).to.equal(200);
   });
 
-  it('is deleted with a secret that is set meanwhile, which is refused', async () => {
+  it('is deleted even if a secret is set at the same time, which is then rejected', async () => {
     await admin().post('/namespaces', { name: 'leaving' });
     const stream = streams.secret('leaving', 'LATE');
     const held = api().store.holdNext(stream);
@@ -106,7 +106,7 @@ describe('a namespace', () => {
     expect(types).to.deep.equal(['SecretSet', 'SecretDeleted']);
   });
 
-  it('is not deleted while a secret is set that was there before', async () => {
+  it('is not deleted while it has an older secret', async () => {
     await admin().post('/namespaces', { name: 'staying' });
     const path = '/secrets/KEPT?namespace=staying';
     expect((await admin().put(path, { value: 'hush-hush' })).status).to.equal(201);
@@ -124,7 +124,7 @@ describe('a namespace', () => {
     expect((await admin().get(path)).at('version')).to.equal(2);
   });
 
-  it('has names of its own', async () => {
+  it('has agent names of its own', async () => {
     for (const name of ['one', 'two']) await admin().post('/namespaces', { name });
     await agentIn(api(), 'one', [], 'same');
     await agentIn(api(), 'two', [], 'same');
@@ -132,7 +132,7 @@ describe('a namespace', () => {
     expect(twice.status).to.equal(409);
   });
 
-  it('does not exist for what its agent names in vain', async () => {
+  it('is not created when an agent is registered in an unknown one', async () => {
     const late = { name: 'late', scopes: [], namespace: 'nowhere' };
     expect((await admin().post('/agents', late)).status).to.equal(404);
   });
@@ -146,7 +146,7 @@ describe('an agent with namespace:admin', () => {
     for (const name of ['east', 'west']) await admin().post('/namespaces', { name });
   });
 
-  it('administers agents of its own namespace, with no more scopes than it has', async () => {
+  it('administers agents of its own namespace that have no more scopes than it has', async () => {
     const { client } = await agentIn(api(), 'east', ['namespace:admin', 'tasks:read'], 'chief');
     const made = await client.post('/agents', { name: 'clerk', scopes: ['tasks:read'] });
     expect(made.status, made.text).to.equal(201);
@@ -162,7 +162,7 @@ describe('an agent with namespace:admin', () => {
     expect((await client.delete(path)).status).to.equal(200);
   });
 
-  it('cannot change an agent that can do more than it', async () => {
+  it('cannot change an agent with more scopes than it has', async () => {
     const { client } = await agentIn(api(), 'west', ['namespace:admin'], 'chief');
     const { id } = await agentIn(api(), 'west', ['tasks:write'], 'writer');
     expect((await client.put(`/agents/${id}`, { name: 'mine' })).status).to.equal(403);
@@ -170,7 +170,7 @@ describe('an agent with namespace:admin', () => {
     expect((await client.delete(`/agents/${id}`)).status).to.equal(403);
   });
 
-  it('cannot hold the service: ops has no effect outside default', async () => {
+  it('cannot hold the service, because ops has no effect outside default', async () => {
     const given = { name: 'op', scopes: ['ops'], namespace: 'west' };
     expect((await admin().post('/agents', given)).status).to.equal(400);
   });
@@ -180,7 +180,7 @@ describe('the :own variant of a scope', () => {
   const api = useRunningApi();
   const ownScopes = ['tasks:read:own', 'runs:read:own', 'tasks:write'];
 
-  it('shows it the approvals of its own tasks alone', async () => {
+  it('shows an agent only the approvals of its own tasks', async () => {
     const [one, other] = [await api().signIn(ownScopes), await api().signIn(ownScopes)];
     const asked = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
     const { wait } = await waitingRun(api(), asked, task('').payload, one);
@@ -192,7 +192,7 @@ describe('the :own variant of a scope', () => {
     expect(await read(other.client)).to.deep.equal([0, 404]);
   });
 
-  it('streams and exports its own runs alone', async () => {
+  it('streams and exports only its own runs', async () => {
     const [one, other] = [await api().signIn(ownScopes), await api().signIn(ownScopes)];
     const id = (await one.client.post('/tasks', task(one.id))).textAt('id');
     const watch = (path: string, { client }: SignedIn) =>
@@ -216,7 +216,7 @@ describe('the :own variant of a scope', () => {
     expect((await other.client.get(`/runs/export?cursor=${run}`)).status).to.equal(400);
   });
 
-  it("shows an agent its own tasks and their runs, and nobody else's", async () => {
+  it('shows an agent only its own tasks and their runs', async () => {
     const scopes = ['tasks:read:own', 'runs:read:own', 'tasks:write'];
     const [one, other] = [await api().signIn(scopes), await api().signIn(scopes)];
     const made = await one.client.post('/tasks', task(one.id));
@@ -231,7 +231,7 @@ describe('the :own variant of a scope', () => {
     ]) {
       expect((await one.client.get(path)).status, path).to.equal(200);
       expect((await other.client.get(path)).status, path).to.equal(404);
-      // Also after the owner's response was cached.
+      // Even after the owner's response was cached.
       expect((await other.client.get(path)).status, path).to.equal(404);
     }
     for (const path of ['/tasks', '/runs', '/runs?state=queued']) {

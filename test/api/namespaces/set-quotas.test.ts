@@ -23,7 +23,7 @@ describe('the quotas of a namespace that its administrators set', () => {
   });
   const shown = async (): Promise<unknown> => (await lead.client.get(path)).at('quotas');
 
-  it('begin with those of the settings', async () => {
+  it('start with those of the settings', async () => {
     const answer = await lead.client.get(path);
     expect(answer.json).to.deep.include({
       quotas: quotas.sales,
@@ -32,13 +32,13 @@ describe('the quotas of a namespace that its administrators set', () => {
     });
   });
 
-  it('are given to a new namespace at once', async () => {
+  it('can be set when a namespace is created', async () => {
     const body = { name: 'new', quotas: { tasks: 1 } };
     const created = await api().admin.client.post('/namespaces', body);
     expect([created.status, created.at('quotas')]).to.deep.equal([201, { tasks: 1 }]);
   });
 
-  it('are lowered by an agent with namespace:admin, and limit at once', async () => {
+  it('can be lowered by an agent with namespace:admin, with immediate effect', async () => {
     const answer = await lead.client.put(path, { quotas: { tasks: 0, topics: 3 } });
     expect(answer.status, answer.text).to.equal(200);
     expect(answer.at('quotas')).to.deep.equal({ tasks: 0, topics: 3, runs_per_minute: 60 });
@@ -48,7 +48,7 @@ describe('the quotas of a namespace that its administrators set', () => {
     expect((await lead.client.post('/tasks', plainTask(lead.id))).status).to.equal(201);
   });
 
-  it('are not raised by it above what the settings or an admin allow', async () => {
+  it('cannot be raised by that agent above the limits of the settings or an admin', async () => {
     const raised = await lead.client.put(path, { quotas: { tasks: 11 } });
     expect(raised.status).to.equal(403);
     expect(raised.at('details')).to.deep.include({ quota: 'tasks', limit: 10 });
@@ -59,7 +59,7 @@ describe('the quotas of a namespace that its administrators set', () => {
     expect(await shown()).to.deep.equal({ tasks: 5, weight: 2, runs_per_minute: 60 });
   });
 
-  it('are raised above the settings by an admin, and never beyond what the admin lowers later', async () => {
+  it('can be raised above the settings by an admin, and stay below a bound that the admin lowers later', async () => {
     await api().admin.client.put(path, { quotas: { tasks: 50 } });
     await lead.client.put(path, { quotas: { tasks: 40 } });
     expect(await shown()).to.include({ tasks: 40 });
@@ -67,7 +67,7 @@ describe('the quotas of a namespace that its administrators set', () => {
     expect(await shown()).to.include({ tasks: 20 });
   });
 
-  it('are not set in another namespace, nor without the scope', async () => {
+  it('cannot be set in another namespace or without the scope', async () => {
     const without = await agentIn(api(), 'sales', ['tasks:write'], 'without');
     expect((await without.client.put(path, { quotas: {} })).status).to.equal(403);
     const other = await lead.client.put('/namespaces/default', { quotas: { tasks: 1 } });
@@ -81,7 +81,7 @@ describe('the quotas of a namespace that its administrators set', () => {
     expect(newest).to.include({ action: 'NamespaceQuotasSet', actor: lead.id });
   });
 
-  it('count in every process, also in one that starts later', async () => {
+  it('take effect in every process, even one that starts later', async () => {
     const stop = new AbortController();
     const running = new LiveQuotas(api().store, quotas, silent.failures);
     const following = running.follow(stop.signal);
@@ -95,7 +95,7 @@ describe('the quotas of a namespace that its administrators set', () => {
     await following;
   });
 
-  it('give a weight that a queue reads without waiting', async () => {
+  it('include a weight, which a queue can read without waiting', async () => {
     await api().admin.client.put(path, { quotas: { weight: 7 } });
     const fresh = new LiveQuotas(api().store, quotas, silent.failures);
     expect(fresh.weightOf('sales')).to.equal(1);

@@ -99,7 +99,7 @@ describe('the examples of the interface', () => {
     });
   }
 
-  it('have a step with each built-in tool that the service accepts', () => {
+  it('have a step for each built-in tool, which the service accepts', () => {
     const steps = registry
       .of('default')
       .list()

@@ -23,10 +23,15 @@ export async function signIn(
   return { id, secret, client: admin.as(answer.textAt('access_token')) };
 }
 
-/** A task that only runs by hand. */
+/** A task that is only run manually. */
 export const taskOf = (owner: string, ...pipeline: readonly object[]) => ({
-  ...{ title: 'work', description: 'of an agent', created_by: owner, max_retries: 0 },
-  ...{ schedule_kind: 'event', schedule_expr: 'never.published', payload: { pipeline } },
+  title: 'work',
+  description: 'of an agent',
+  created_by: owner,
+  max_retries: 0,
+  schedule_kind: 'event',
+  schedule_expr: 'never.published',
+  payload: { pipeline },
 });
 
 /** An attempt as `METHOD /path`, with an optional body. */
@@ -46,7 +51,7 @@ export async function attemptAll(
   return answers;
 }
 
-/** Those of the answers that have another status than the ones expected, for a message of a failing test. */
+/** The responses with an unexpected status, for the message of a failing test. */
 export const unexpected = (
   answers: ReadonlyMap<string, ReceivedResponse>,
   statuses: readonly number[],

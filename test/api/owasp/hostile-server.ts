@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 
 const CHUNK = 'x'.repeat(64 * 1024);
 
-/** An upstream that answers with what it should not. */
+/** An upstream server with hostile responses. */
 export class HostileServer {
   requests = 0;
   lastHeaders: IncomingHttpHeaders = {};
@@ -33,7 +33,7 @@ export class HostileServer {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** With a slash at the end. */
+  /** Its address, with a final slash. */
   get url(): string {
     return `http://127.0.0.1:${this.port}/`;
   }

@@ -13,7 +13,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
   const echo = { id: 'said', uses: 'echo', with: { text: 'only for the victim' } };
 
   describe('API4, unrestricted resource consumption', () => {
-    it('refuses what would cost too much, quickly', async () => {
+    it('quickly rejects requests that would cost too much', async () => {
       const { id, client } = await signIn(world(), ['tasks:read', 'tasks:write', 'events:publish']);
       const steps = Array.from({ length: 20_000 }, () => ({ uses: 'echo', with: {} }));
       const preview = { schedule_kind: 'cron', schedule_expr: '* * * * * *' };
@@ -38,7 +38,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
       expect((await client.get('/health/ready')).status).to.equal(200);
     });
 
-    it('bounds what an expression of a run computes, and how deep it is', async () => {
+    it('limits the work and the depth of an expression in a run', async () => {
       const { id, client } = await signIn(world(), ['tasks:write', 'runs:read']);
       for (const deep of ['!'.repeat(100_000), '('.repeat(50_000), 'a[?'.repeat(30_000)]) {
         const step = { uses: 'echo', with: `\${${deep}a}` };
@@ -48,7 +48,8 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
         expect(ran.at('details.run.state')).to.equal('failed');
       }
       const doubled = Array.from({ length: 40 }, (_, n) => ({
-        ...{ id: `s${n}`, uses: 'echo' },
+        id: `s${n}`,
+        uses: 'echo',
         with: n === 0 ? 'xxxxxxxx' : `\${join('', [steps.s${n - 1}, steps.s${n - 1}])}`,
       }));
       const made = await client.post('/tasks', taskOf(id, ...doubled));
@@ -60,7 +61,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
   });
 
   describe('API7, server side request forgery', () => {
-    it('sends no request of a step to a private address, however it is written', async () => {
+    it('sends no request of a step to a private address, in any notation', async () => {
       const server = await HostileServer.start();
       try {
         const { id, client } = await signIn(world(), ['tasks:write', 'runs:read']);
@@ -68,7 +69,9 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
         for (const host of hosts) {
           const url = `http://${host}:${server.port}/`;
           const steps = [url, '${params.url}'].map((each) => ({
-            ...{ uses: 'http.request', with: { url: each }, on_error: 'continue' },
+            uses: 'http.request',
+            with: { url: each },
+            on_error: 'continue',
           }));
           const task = await client.post('/tasks', {
             ...taskOf(id, ...steps),
@@ -83,7 +86,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
       }
     });
 
-    it('sends no webhook there either, and takes no other scheme', async () => {
+    it('sends no webhook to a private address, and accepts no other scheme', async () => {
       const server = await HostileServer.start();
       try {
         const { admin } = world();
@@ -110,7 +113,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
   });
 
   describe('API8, security misconfiguration', () => {
-    it('tells nothing of its inside in errors', async () => {
+    it('reveals no internals in errors', async () => {
       const { client } = await signIn(world(), ['tasks:read']);
       const headers = { 'content-type': 'application/json' };
       const answers = [
@@ -156,7 +159,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
     type Operation = { readonly security?: readonly object[] };
     type Paths = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 
-    it('asks for a token at every described operation but those of a known list', async () => {
+    it('requires a token for every described operation, except for a fixed list', async () => {
       const open = world().admin.as(null);
       const paths = (await open.get('/openapi.json')).at('paths') as Paths;
       const unprotected: string[] = [];
@@ -171,7 +174,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
       expect(unprotected.toSorted()).to.deep.equal(openOperations);
     });
 
-    it('serves nothing that is not described', async () => {
+    it('serves no undescribed endpoint', async () => {
       const { client } = await signIn(world(), ['tasks:read']);
       const paths = [
         ...['/api/v1/tasks', '/v1/tasks', '/admin', '/debug', '/debug/pprof', '/actuator/env'],
@@ -214,7 +217,7 @@ describe('API10 of the OWASP API Security Top 10, unsafe consumption of APIs', f
     expect((await world().admin.get('/health/ready')).status).to.equal(200);
   });
 
-  it('takes what is in a response as data, not as an expression or a prototype', async () => {
+  it('treats the content of a response as data, not as an expression or a prototype', async () => {
     const { output } = await fetchFrom('expression');
     const text = JSON.stringify(output);
     expect(text).to.contain('${secrets.TOKEN}').and.to.contain('${`1` + `1`}');
@@ -222,7 +225,7 @@ describe('API10 of the OWASP API Security Top 10, unsafe consumption of APIs', f
     expect(({} as { readonly polluted?: unknown }).polluted).to.equal(undefined);
   });
 
-  it('sends no credentials on to where a response redirects', async () => {
+  it('does not forward credentials when a response redirects', async () => {
     const other = await HostileServer.start();
     try {
       const location = encodeURIComponent(other.url);
@@ -237,7 +240,7 @@ describe('API10 of the OWASP API Security Top 10, unsafe consumption of APIs', f
   });
 });
 
-/** What is answered without a token. Anything else that is belongs here only after thought. */
+/** Operations that need no token. Add others only after careful thought. */
 const openOperations: readonly string[] = [
   'delete /auth/session',
   'get /.well-known/oauth-authorization-server',

@@ -20,7 +20,7 @@ describe('an access token of the identity provider', () => {
     expect(answer.textAt('message')).to.match(words);
   };
 
-  it('of a client opens what its claims give, and nothing else', async () => {
+  it('of a client grants exactly what its claims give', async () => {
     const token = await provider().clientToken();
     expect((await get(token)).status).to.equal(200);
     const refused = await world()
@@ -30,7 +30,7 @@ describe('an access token of the identity provider', () => {
     expect(refused.at('details.granted_scopes')).to.deep.equal(['ops', 'runs:read', 'tasks:read']);
   });
 
-  it('is the same agent as the person', async () => {
+  it('acts as the same agent as the person', async () => {
     const first = await get(
       await provider().token({ sub: 'ada', ...operators, name: 'Ada' }),
       '/auth/session',
@@ -44,7 +44,7 @@ describe('an access token of the identity provider', () => {
     expect(second.at('agent.scopes')).to.deep.equal(['tasks:read', 'tasks:write']);
   });
 
-  it('gives no more than the latest claims, and no more than its own', async () => {
+  it('grants no more than the latest claims and its own claims', async () => {
     const rich = await provider().token({
       sub: 'grace',
       groups: ['operators', 'authors'],
@@ -53,14 +53,14 @@ describe('an access token of the identity provider', () => {
     expect((await get(rich)).status).to.equal(200);
     const poor = await provider().token({ sub: 'grace', groups: ['authors'], iat: now() - 10 });
     expect((await get(poor, '/runs')).status).to.equal(403);
-    // The older token has lost it too, in a process that has not seen it as well.
+    // The older token has lost it too, even in a process that has not seen it before.
     expect((await get(rich, '/runs')).status).to.equal(403);
     const alike = await provider().token({ sub: 'grace', groups: ['operators'], iat: now() - 15 });
     const session = await get(alike, '/auth/session');
     expect(session.at('agent.scopes')).to.deep.equal(['tasks:read']);
   });
 
-  it('ends with its agent, whose removal it does not outlive', async () => {
+  it('stops working when its agent is removed', async () => {
     const token = await provider().token({ sub: 'mallory', ...operators, iat: now() - 5 });
     const id = (await get(token, '/auth/session')).textAt('agent.id');
     await world().api.admin.client.delete(`/agents/${id}`);
@@ -71,13 +71,13 @@ describe('an access token of the identity provider', () => {
     world().api.clock.shift(-2_000);
   });
 
-  it('without a scope by its claims is refused', async () => {
+  it('whose claims give no scope is rejected', async () => {
     const answer = await get(await provider().token({ sub: 'eve', groups: ['strangers'] }));
     expect(answer.status).to.equal(403);
     expect(answer.textAt('message')).to.equal('the claims of the token give no scope');
   });
 
-  it('is refused for another audience or issuer, expired, early, or without a claim', async () => {
+  it('is rejected if it has another audience or issuer, is expired or too early, or lacks a claim', async () => {
     const claims = { sub: 'ada', ...operators };
     const { issuer } = provider();
     await expectRefused(await provider().token({ ...claims, aud: 'other' }), /"aud"/);
@@ -100,7 +100,7 @@ describe('an access token of the identity provider', () => {
     }
   });
 
-  it('allows for clocks that differ by some seconds', async () => {
+  it('may come from a clock that differs by a few seconds', async () => {
     const claims = { sub: 'ada', ...operators };
     expect((await get(await provider().token({ ...claims, exp: now() - 5 }))).status).to.equal(200);
     expect((await get(await provider().token({ ...claims, nbf: now() + 10 }))).status).to.equal(
@@ -108,7 +108,7 @@ describe('an access token of the identity provider', () => {
     );
   });
 
-  it('expires, although it is remembered', async () => {
+  it('expires even if it is cached', async () => {
     const token = await provider().token({ sub: 'ada', ...operators });
     expect((await get(token)).status).to.equal(200);
     world().api.clock.shift(631_000);
@@ -116,7 +116,7 @@ describe('an access token of the identity provider', () => {
     world().api.clock.shift(-631_000);
   });
 
-  it('is refused without a signature, or signed with the public key as a shared one', async () => {
+  it('is rejected without a signature, or signed with the public key as a shared secret', async () => {
     const payload = { iss: provider().issuer, aud: AUDIENCE, sub: 'ada', ...operators };
     const claims = base64({ ...payload, iat: now(), exp: now() + 600 });
     for (const alg of ['none', 'None', '']) {
@@ -130,7 +130,7 @@ describe('an access token of the identity provider', () => {
     }
   });
 
-  it('is refused where its header brings a key, or its claims were changed', async () => {
+  it('is rejected if its header contains a key or its claims were changed', async () => {
     const claims = { sub: 'ada', ...operators };
     const own = await generateKeyPair('RS256', { extractable: true });
     const { privateKey: key } = own;
@@ -141,7 +141,7 @@ describe('an access token of the identity provider', () => {
     await expectRefused(forged.join('.'), /invalid/);
   });
 
-  it('of a new key is accepted at once, and one of a withdrawn key no more', async () => {
+  it('signed with a new key is accepted at once, and with a withdrawn key no longer', async () => {
     const claims = { sub: 'ada', ...operators };
     const { privateKey: old, kid } = provider().key;
     await provider().serve(world().api.url);
@@ -150,7 +150,7 @@ describe('an access token of the identity provider', () => {
     await expectRefused(late, /invalid/);
   });
 
-  it('of an unknown key asks the provider once in thirty seconds', async () => {
+  it('of an unknown key causes at most one request to the provider in thirty seconds', async () => {
     const failures = { failed() {}, worked() {}, serverProblem() {} };
     const settings = provider().settings();
     const client = identityProviderOf(settings, new SystemClock(), failures as never);
@@ -170,7 +170,7 @@ describe('an access token of the identity provider', () => {
     expect(asked()).to.equal(before);
   });
 
-  it('is 503 while the keys are not known, and does not ask for them each time', async () => {
+  it('gets 503 while the keys are unknown, without a request to the provider each time', async () => {
     const failures = { failed() {}, worked() {}, serverProblem() {} };
     const client = identityProviderOf(provider().settings(), new SystemClock(), failures as never);
     provider().failing = 500;
@@ -191,7 +191,7 @@ describe('without SVC_OIDC_AUDIENCE, an access token of the identity provider', 
   const world = usePeopleWorld();
   before(() => Object.assign(world().api.settings.people ?? {}, { audience: undefined }));
 
-  it('is refused, and the response names the setting', async () => {
+  it('is rejected, and the response names the setting', async () => {
     const token = await world().provider.token({ sub: 'ada', groups: ['operators'] });
     const answer = await world().api.admin.client.as(token).get('/tasks');
     expect(answer.status).to.equal(401);

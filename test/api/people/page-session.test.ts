@@ -37,7 +37,7 @@ describe('a session of the page', () => {
   const read = async (browser: CookieBrowser, headers: Readonly<Record<string, string>>) =>
     (await browser.request('GET', `${api().url}/tasks`, { headers })).status;
 
-  it('begins with the right secret, in a cookie that no script and no other site can use', async () => {
+  it('starts with the right secret, in a cookie that no script and no other site can use', async () => {
     const browser = await signedIn();
     const [cookie = ''] = browser.set;
     expect(cookie).to.match(
@@ -54,7 +54,7 @@ describe('a session of the page', () => {
     expect(other.set).to.deep.equal([]);
   });
 
-  it('shows who is signed in, and nobody without a cookie', async () => {
+  it('shows who is signed in, or nobody without a cookie', async () => {
     const browser = await signedIn();
     const shown = JSON.parse((await browser.request('GET', `${api().url}/auth/session`)).text);
     expect(shown.agent).to.deep.include({ id: agent.agent_id, namespace: 'default' });
@@ -63,7 +63,7 @@ describe('a session of the page', () => {
     expect(JSON.parse(none.text)).to.include({ agent: null, expires_at: null });
   });
 
-  it('counts in requests of the page itself, and in no other', async () => {
+  it('is only accepted in requests of the page itself', async () => {
     const browser = await signedIn();
     const { url } = api();
     const own = { origin: url };
@@ -75,7 +75,7 @@ describe('a session of the page', () => {
       [{ 'sec-fetch-site': 'same-site' }, 401, 401],
       [{ 'sec-fetch-site': 'cross-site' }, 401, 401],
       [{ 'sec-fetch-site': 'cross-site', ...own }, 401, 401],
-      // Browsers without that header.
+      // Browsers that do not send that header.
       [own, 200, 202],
       [{}, 200, 401],
       [foreign, 401, 401],
@@ -89,7 +89,7 @@ describe('a session of the page', () => {
     }
   });
 
-  it('counts for a WebSocket of the page alone', async () => {
+  it('is only accepted for a WebSocket of the page itself', async () => {
     const browser = await signedIn();
     const upgrade = { upgrade: 'websocket' };
     const path = `${api().url}/tasks`;
@@ -104,7 +104,7 @@ describe('a session of the page', () => {
     expect((await send({})).status).to.equal(401);
   });
 
-  it('may not be begun or ended by another site', async () => {
+  it('cannot be started or ended by another site', async () => {
     const browser = await signedIn();
     const headers = { accept: 'application/json', 'sec-fetch-site': 'cross-site' };
     const options = { headers, body: agent };
@@ -121,7 +121,7 @@ describe('a session of the page', () => {
     expect(form.status).to.equal(415);
   });
 
-  it('ends by signing out, also for a copy of its cookie', async () => {
+  it('ends when signing out, even for a copy of its cookie', async () => {
     const browser = await signedIn();
     const copy = new CookieBrowser(api().url);
     copy.cookies.set(browser.session, browser.cookies.get(browser.session) ?? '');
@@ -130,12 +130,12 @@ describe('a session of the page', () => {
     expect(out.status).to.equal(200);
     expect(browser.cookies.size).to.equal(0);
     expect(await read(copy, SAME)).to.equal(401);
-    // Nothing is left to end.
+    // There is no session left to end.
     const again = await browser.request('DELETE', `${api().url}/auth/session`, { headers: SAME });
     expect(again.status).to.equal(200);
   });
 
-  it('ends by its time, a new secret and the removal of its agent', async () => {
+  it('ends after its time, with a new secret, and when its agent is removed', async () => {
     const browser = await signedIn();
     api().clock.shift(43_201_000);
     expect(await read(browser, SAME)).to.equal(401);
@@ -160,7 +160,7 @@ describe('a session of the page', () => {
     }
   });
 
-  it('cannot be renewed like a refresh token, and its cookie takes no other token', async () => {
+  it('cannot be renewed like a refresh token, and its cookie accepts no other token', async () => {
     const browser = await signedIn();
     const token = browser.cookies.get(browser.session) ?? '';
     const { client } = api().admin;
@@ -171,7 +171,7 @@ describe('a session of the page', () => {
     expect(await read(browser, SAME)).to.equal(401);
   });
 
-  it('is not taken from a cookie that was sent twice, or of another port', async () => {
+  it('is not accepted from a cookie that was sent twice or belongs to another port', async () => {
     const browser = await signedIn();
     const token = browser.cookies.get(browser.session) ?? '';
     const send = (cookie: string) =>
@@ -184,7 +184,7 @@ describe('a session of the page', () => {
     expect((await send(`x${browser.session}=${token}`)).status).to.equal(401);
   });
 
-  it('yields to a bearer token', async () => {
+  it('is ignored if there is a bearer token', async () => {
     const browser = await signedIn();
     const headers = { ...SAME, authorization: `Bearer ${api().admin.client.token ?? ''}` };
     const shown = await browser.request('GET', `${api().url}/auth/session`, { headers });
@@ -198,7 +198,7 @@ describe('a session of the page behind TLS', () => {
     tokenKeys: { jwtKey: createSecretKey(Buffer.alloc(32, 9)), previousJwtKey: null },
   });
 
-  it('is in a cookie that only this host may set, and only over TLS', async () => {
+  it('uses a cookie that only this host may set, and only over TLS', async () => {
     const agent = await newAgent(api(), ['tasks:read']);
     const browser = new CookieBrowser(api().url);
     await browser.request('POST', `${api().url}/auth/session`, { body: agent });

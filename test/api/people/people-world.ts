@@ -7,9 +7,9 @@ import type { ApiSettings } from '../../../api/dependencies.ts';
 export interface PeopleWorld {
   readonly api: RunningApi;
   readonly provider: TestIdentityProvider;
-  /** Begins a sign-in. @returns the provider's form */
+  /** Starts a sign-in. @returns the provider's form */
   begin(browser: CookieBrowser, view?: string): Promise<Visited>;
-  /** Begins a sign-in, and enters the account. @returns the provider's response, which the service has not got yet */
+  /** Starts a sign-in, and enters the account. @returns the provider's response, before the service gets it */
   untilCallback(browser: CookieBrowser, sub: string): Promise<string>;
   /** Signs a person in. @returns the last response */
   signIn(browser: CookieBrowser, sub: string): Promise<Visited>;
@@ -41,12 +41,15 @@ export function usePeopleWorld(settings: Partial<ApiSettings> = {}): () => Peopl
       browser.open(`${api.url}/auth/oidc/login${view === '' ? '' : `?view=${view}`}`, callback);
     const untilCallback = async (browser: CookieBrowser, sub: string): Promise<string> => {
       const form = await begin(browser);
-      // The provider asks a browser only once.
+      // The provider asks each browser only once.
       if (form.url.startsWith(callback)) return form.url;
       return (await browser.submit(form, { sub }, callback)).url;
     };
     world = {
-      ...{ api, provider, begin, untilCallback },
+      api,
+      provider,
+      begin,
+      untilCallback,
       signIn: async (browser, sub) => browser.open(await untilCallback(browser, sub)),
       sessionOf: async (browser) => {
         const { text } = await browser.request('GET', `${api.url}/auth/session`);
@@ -56,7 +59,7 @@ export function usePeopleWorld(settings: Partial<ApiSettings> = {}): () => Peopl
   });
   after(() => stop());
   return () => {
-    if (world === undefined) throw new Error('the service runs only while a test does');
+    if (world === undefined) throw new Error('the service runs only during the tests');
     return world;
   };
 }

@@ -21,16 +21,16 @@ describe('an attack on the sign-in of people', () => {
     expect(browser.cookies.get(browser.session)).to.equal(before);
   }
 
-  it("can't pass its own response off on another (login CSRF, code injection)", async () => {
+  it("can't slip its own response to another person (login CSRF, code injection)", async () => {
     const own = await world().untilCallback(browserOf(), 'attacker');
-    await refusedAt(browserOf(), own, 'This browser has not begun this sign-in');
-    // Nor where the other has begun a sign-in.
+    await refusedAt(browserOf(), own, 'This browser did not start this sign-in');
+    // Nor if the other person has started a sign-in.
     const victim = browserOf();
     const theirs = await world().untilCallback(victim, 'victim');
-    await refusedAt(victim, own, 'This browser has not begun this sign-in');
+    await refusedAt(victim, own, 'This browser did not start this sign-in');
     const items = await auditOf(api(), api().admin, 'actor=anonymous&type=CommandRefused');
     expect(items[0]?.reason).to.include('unknown_sign_in');
-    // The code of another with the right state: PKCE and the nonce are of another sign-in.
+    // The code of another person with the right state fails, as PKCE and the nonce belong to another sign-in.
     const again = browserOf();
     const mixed = new URL(await world().untilCallback(again, 'victim'));
     mixed.searchParams.set('code', new URL(theirs).searchParams.get('code') ?? '');
@@ -42,7 +42,7 @@ describe('an attack on the sign-in of people', () => {
     const callback = await world().untilCallback(victim, 'victim');
     const begun = [...victim.cookies];
     expect((await victim.open(callback)).status).to.equal(200);
-    await refusedAt(victim, callback, 'This browser has not begun this sign-in');
+    await refusedAt(victim, callback, 'This browser did not start this sign-in');
     for (const [name, value] of begun) victim.cookies.set(name, value);
     await refusedAt(victim, callback, 'The sign-in was completed before, or took too long');
   });
@@ -55,18 +55,18 @@ describe('an attack on the sign-in of people', () => {
     api().clock.shift(-601_000);
   });
 
-  it("can't make a cookie of a sign-in, or change one", async () => {
+  it("can't forge or change the cookie of a sign-in", async () => {
     const victim = browserOf();
     const callback = await world().untilCallback(victim, 'victim');
     const [name = ''] = [...victim.cookies.keys()].filter((each) => each.includes('sign_in'));
     const sealed = victim.cookies.get(name) ?? '';
     for (const value of ['x', '%', sealed.slice(0, 20), `${sealed.slice(0, -4)}AAAA`]) {
       victim.cookies.set(name, value);
-      await refusedAt(victim, callback, 'This browser has not begun this sign-in');
+      await refusedAt(victim, callback, 'This browser did not start this sign-in');
     }
   });
 
-  it("can't answer in the name of another provider (mix-up)", async () => {
+  it("can't respond in the name of another provider (mix-up)", async () => {
     const victim = browserOf();
     const callback = new URL(await world().untilCallback(victim, 'victim'));
     callback.searchParams.set('iss', 'https://evil.example');
@@ -77,7 +77,7 @@ describe('an attack on the sign-in of people', () => {
     await refusedAt(without, bare.href, 'is not for this sign-in');
   });
 
-  it("can't lead elsewhere afterwards (open redirect)", async () => {
+  it("can't redirect to another site afterwards (open redirect)", async () => {
     for (const view of [
       '//evil.example',
       'https://evil.example',
@@ -95,7 +95,7 @@ describe('an attack on the sign-in of people', () => {
     }
   });
 
-  it("can't plant a session beforehand (fixation)", async () => {
+  it("can't plant a session beforehand (session fixation)", async () => {
     const attacker = browserOf();
     await world().signIn(attacker, 'attacker');
     const planted = attacker.cookies.get(attacker.session) ?? '';
@@ -106,7 +106,7 @@ describe('an attack on the sign-in of people', () => {
     expect((await world().sessionOf(attacker)).agent?.name).to.equal('attacker');
   });
 
-  it("can't put words on the page that refuses", async () => {
+  it("can't put text on the error page", async () => {
     const callback = `${api().url}/auth/oidc/callback?error=%3Cscript%3E&error_description=call+0800`;
     const refused = await browserOf().request('GET', callback);
     expect(refused.text).to.not.match(/script|0800/);

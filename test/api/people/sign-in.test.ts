@@ -18,7 +18,7 @@ describe('the sign-in of people', () => {
     void provider().people.set(sub, { preferred_username: sub, groups, ...more });
   const agent = async (id: string) => (await load(api().store, streams.agent(id), agentFold)).state;
 
-  it('makes a person an agent with the scopes of the claims, and leads to the page', async () => {
+  it('registers a person as an agent with the scopes of the claims, and leads to the page', async () => {
     knows('ada', ['operators', 'strangers']);
     const browser = new CookieBrowser(api().url);
     const form = await world().begin(browser, 'runs?state=failed');
@@ -45,7 +45,7 @@ describe('the sign-in of people', () => {
     }
   });
 
-  it('keeps one agent for a person, whose scopes follow the claims each time', async () => {
+  it('keeps one agent per person, whose scopes follow the claims each time', async () => {
     knows('grace', ['operators']);
     const browser = new CookieBrowser(api().url);
     await signIn(browser, 'grace');
@@ -56,11 +56,11 @@ describe('the sign-in of people', () => {
     const second = (await sessionOf(again)).agent;
     expect(second?.id).to.equal(first?.id);
     expect(second?.scopes).to.deep.equal(['tasks:read', 'tasks:write']);
-    // Also in the session that began before.
+    // Even in the session that started before.
     expect((await sessionOf(browser)).agent?.scopes).to.deep.equal(second?.scopes);
   });
 
-  it('gives people of one name different names', async () => {
+  it('gives people with the same name different agent names', async () => {
     for (const sub of ['alan-1', 'alan-2']) {
       knows(sub, ['operators'], { preferred_username: 'alan' });
       await signIn(new CookieBrowser(api().url), sub);
@@ -74,7 +74,7 @@ describe('the sign-in of people', () => {
     expect(names[1]).to.match(/^alan \([0-9a-f]{8}\)$/);
   });
 
-  it('refuses a person without any scope, in words, and records it', async () => {
+  it('rejects a person without any scope, says why, and records it', async () => {
     knows('eve', ['strangers']);
     const browser = new CookieBrowser(api().url);
     const refused = await signIn(browser, 'eve');
@@ -93,7 +93,7 @@ describe('the sign-in of people', () => {
     expect(list).to.deep.equal([]);
   });
 
-  it("takes the scopes from a person's agent when the claims give none any more", async () => {
+  it("removes the scopes of a person's agent when the claims no longer give any", async () => {
     knows('mallory', ['operators']);
     const browser = new CookieBrowser(api().url);
     await signIn(browser, 'mallory');
@@ -108,7 +108,7 @@ describe('the sign-in of people', () => {
     expect(items.map(({ action }) => action)).to.include('GET /auth/oidc/callback');
   });
 
-  it('makes a person another agent in another namespace, and takes the scopes of the former', async () => {
+  it('gives a person another agent in another namespace, and removes the scopes of the former', async () => {
     knows('edsger', ['operators']);
     const browser = new CookieBrowser(api().url);
     await signIn(browser, 'edsger');
@@ -125,7 +125,7 @@ describe('the sign-in of people', () => {
     expect(await agent(moved?.id ?? '')).to.deep.include({ scopes: [] });
   });
 
-  it('is refused for a namespace that does not exist', async () => {
+  it('is rejected for a namespace that does not exist', async () => {
     knows('nobody', ['nobody']);
     const refused = await signIn(new CookieBrowser(api().url), 'nobody');
     expect(refused.status).to.equal(403);
@@ -153,7 +153,7 @@ describe('the sign-in of people', () => {
     expect((await signIn(new CookieBrowser(api().url), 'root')).status).to.equal(200);
   });
 
-  it('makes a removed person a new agent, and records each sign-in', async () => {
+  it('registers a new agent for a removed person, and records each sign-in', async () => {
     knows('barbara', ['operators']);
     const browser = new CookieBrowser(api().url);
     await signIn(browser, 'barbara');
@@ -170,7 +170,7 @@ describe('the sign-in of people', () => {
     expect(types).to.include.members(['PersonIdentified', 'AgentRegistered', 'SessionStarted']);
   });
 
-  it('is complete after a process died at any append of it', async () => {
+  it('is completed after a process died at any of its appends', async () => {
     const places = [
       ['person-', 'PersonIdentified'],
       ['agentname-', 'NameReserved'],
@@ -194,7 +194,7 @@ describe('the sign-in of people', () => {
     }
   });
 
-  it('takes over the new claims after a process died while it changed the agents', async () => {
+  it('applies the new claims after a process died while it changed the agents', async () => {
     const moves = [
       ['authors', 'agent-'],
       ['billing', 'agent-'],
@@ -217,7 +217,7 @@ describe('the sign-in of people', () => {
     }
   });
 
-  it('begins another agent where the registration of the first was given up', async () => {
+  it('registers another agent if the registration of the first was abandoned', async () => {
     knows('slow', ['operators']);
     api().store.failNext('agent-', 'before', 'AgentRegistered');
     expect((await signIn(new CookieBrowser(api().url), 'slow')).status).to.equal(503);
@@ -230,7 +230,7 @@ describe('the sign-in of people', () => {
     api().clock.shift(-61_000);
   });
 
-  it('makes one agent of a person who signs in twice at once', async () => {
+  it('registers one agent for a person who signs in twice at once', async () => {
     knows('twin', ['operators']);
     const browsers = [new CookieBrowser(api().url), new CookieBrowser(api().url)] as const;
     const callbacks = await Promise.all(
@@ -242,7 +242,7 @@ describe('the sign-in of people', () => {
     expect(one?.agent?.id).to.be.a('string').that.equals(other?.agent?.id);
   });
 
-  it('is refused with what the provider says, and can be begun again', async () => {
+  it('is rejected with the message of the provider, and can be started again', async () => {
     const browser = new CookieBrowser(api().url);
     const form = await world().begin(browser);
     const refused = await browser.submit(form, { sub: '', deny: 'yes' });

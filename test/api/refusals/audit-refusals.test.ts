@@ -29,8 +29,8 @@ describe('the audit of refused requests', () => {
     await agent.client.post(`/tasks/${id}/cancel`);
     await agent.client.post(`/tasks/${id}/pause`);
     const items = await audit(`actor=${agent.id}&type=CommandRefused`);
-    const told = items.map(({ action, refusal }) => [refusal?.status, action]);
-    expect(told).to.deep.equal([
+    const recorded = items.map(({ action, refusal }) => [refusal?.status, action]);
+    expect(recorded).to.deep.equal([
       [409, 'POST /tasks/{id}/pause'],
       [412, 'PUT /tasks/{id}'],
       [403, 'POST /agents'],

@@ -50,6 +50,13 @@ export const eventRows: readonly Row[] = [
       ['after=x', 'after'],
     ],
   },
+  {
+    method: 'GET',
+    path: '/events/{event}',
+    scope: 'events:read',
+    resource: 'event',
+    queries: [['after=x', 'after']],
+  },
   ...['/stream/recent', '/events/stream/recent'].map((path): Row => ({
     method: 'GET',
     path,

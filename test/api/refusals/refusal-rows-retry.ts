@@ -1,7 +1,7 @@
 import { newId } from '../../../domain/ids.ts';
 import type { Row } from './refusal-table.ts';
 
-/** Invalid choices of many runs. */
+/** Invalid selections of runs. */
 const selections = [
   ['run_ids', []],
   ['run_ids', ['x'], 'run_ids.0'],

@@ -15,6 +15,7 @@ export const runListRows: readonly Row[] = [
       ['success=maybe', 'success'],
       ['state=done', 'state'],
       ['trigger=x', 'trigger'],
+      ['until=2026-01-01T00:00:00', 'until'],
       ['start_time=yesterday', 'start_time'],
       ['start_time=2026-01-01T00:00:00', 'start_time'],
       ['end_time=2026-13-01T00:00:00Z', 'end_time'],

@@ -219,9 +219,11 @@ export const refusalTable: readonly Row[] = [
       ...cursors,
       ['status=done', 'status'],
       ['sort=priority', 'sort'],
+      ['sort=p95&cursor=nonsense', 'cursor'],
       ['created_by=x', 'created_by'],
       ['schedule_kind=x', 'schedule_kind'],
       [`tag=${long(101)}`, 'tag'],
+      ['secret=a-b', 'secret'],
     ],
   },
   {

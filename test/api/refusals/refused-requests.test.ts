@@ -63,13 +63,14 @@ describe('the HTTP interface refuses', () => {
       const { admin } = api();
       const answer = await admin.client.post('/tasks', {
         ...plainTask(admin.id),
-        ...{ starts_at: '2091-01-01T00:00:00Z', ends_at: '2090-01-01T00:00:00Z' },
+        starts_at: '2091-01-01T00:00:00Z',
+        ends_at: '2090-01-01T00:00:00Z',
         payload: { pipeline: [{}] },
       });
       expect(fieldsOf(answer)).to.deep.equal(['payload.pipeline.0.uses', 'ends_at']);
     });
 
-    it('and of endless steps lists the first hundred', async () => {
+    it('and lists only the first hundred of very many', async () => {
       const { admin } = api();
       const payload = { pipeline: Array.from({ length: 5000 }, () => 1) };
       const answer = await admin.client.post('/tasks', { ...plainTask(admin.id), payload });
@@ -77,7 +78,7 @@ describe('the HTTP interface refuses', () => {
     });
   });
 
-  it('a span with both ends if neither is a time', async () => {
+  it('a span whose ends are not times, naming both ends', async () => {
     const { client } = api().admin;
     const refused: readonly (readonly [ReceivedResponse, string, string])[] = [
       [await client.get('/runs?start_time=x&end_time=y'), 'start_time', 'end_time'],

@@ -46,7 +46,7 @@ describe('composed middleware', () => {
       },
     ];
     for (const handler of failing) {
-      const behind: RequestHandler = () => expect.fail('it went on');
+      const behind: RequestHandler = () => expect.fail('a later handler ran');
       expect(await resultOf([handler, behind])).to.equal(error);
       const before: RequestHandler = (_request, _response, next) => next();
       expect(await resultOf([before, handler])).to.equal(error);

@@ -11,7 +11,7 @@ import { longVersions } from '../../support/left-out.ts';
 const long = longVersions();
 const REQUESTS = long ? 20_000 : 1_000;
 /** Milliseconds; checked only when nothing else is measured at the same time. */
-const LONGEST = 1_000;
+const MAX_RESPONSE_MS = 1_000;
 
 describe('random requests, made from the published description', () => {
   const api = useRunningApi();
@@ -34,23 +34,25 @@ describe('random requests, made from the published description', () => {
         return { answer, took: performance.now() - begun };
       };
       const { answer, took } = await timed();
-      if (long && took > LONGEST) {
+      if (long && took > MAX_RESPONSE_MS) {
         // The machine may be busy: a slow request must be slow again.
         slow.push(`${method} ${path}: ${String(Math.round(took))} ms`);
-        expect((await timed()).took, 'milliseconds').to.be.lessThan(LONGEST);
+        expect((await timed()).took, 'milliseconds').to.be.lessThan(MAX_RESPONSE_MS);
       }
       longest = Math.max(longest, took);
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
       expect(answer.status, answer.text.slice(0, 1000)).to.be.lessThan(500);
       const signingIn = /^\/(agents\/auth|oauth|auth)\//.test(path);
-      expect(answer.status === 401 && !signingIn, 'the token counts no longer').to.equal(false);
+      expect(answer.status === 401 && !signingIn, 'the token is no longer accepted').to.equal(
+        false,
+      );
       learn(known, answer);
     });
     await fc.assert(property, { numRuns: REQUESTS, endOnFailure: true });
     if (long) console.log({ longest, slow, statuses });
     const succeeded = [...statuses].filter(([status]) => status < 300);
     const good = succeeded.reduce((sum, [, count]) => sum + count, 0);
-    // Otherwise, all would have been refused at the start.
+    // Guards against a test in which almost every request is refused early.
     expect(good / REQUESTS).to.be.greaterThan(0.2);
     expect([...statuses.keys()]).to.include.members([200, 400, 404, 409]);
   });
@@ -73,7 +75,7 @@ describe('random requests, made from the published description', () => {
 });
 
 /** Ids kept of each kind: with few of them, requests meet the same ones repeatedly. */
-const MOST = 50;
+const MAX_IDS = 50;
 
 /** Remembers the ids that a response created. */
 function learn(known: KnownIds, answer: ReceivedResponse): void {
@@ -85,6 +87,6 @@ function learn(known: KnownIds, answer: ReceivedResponse): void {
     ['run', answer.at('details.run_id')],
   ];
   for (const [kind, each] of made) {
-    if (typeof each === 'string' && known[kind].length < MOST) known[kind].push(each);
+    if (typeof each === 'string' && known[kind].length < MAX_IDS) known[kind].push(each);
   }
 }

@@ -187,7 +187,7 @@ describe('the HTTP interface under unusual requests', () => {
     }
   });
 
-  it('rejects it in a process without the interface, too', async () => {
+  it('rejects it in a process without the interface too', async () => {
     const health = {
       report: () => Promise.resolve({ status: 200, body: {} }),
       ready: () => Promise.resolve({ status: 200, body: {} }),
@@ -209,7 +209,7 @@ describe('the HTTP interface under unusual requests', () => {
     expect(two).to.match(/^HTTP\/1\.1 400 /);
   });
 
-  it('refuses a request with two lengths, which could smuggle in another', async () => {
+  it('refuses a request with two lengths, because a second request could hide in it', async () => {
     const head = 'POST /events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     const lengths = 'Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n';
     const received = await exchange(api().url, `${head}${lengths}0\r\n\r\nGET /x HTTP/1.1\r\n\r\n`);
@@ -289,7 +289,7 @@ describe('the HTTP interface under unusual requests', () => {
 describe('pages of other origins', () => {
   const api = useRunningApi({ corsOrigins: ['https://app.example', 'http://localhost:3000'] });
 
-  it('may call and read if they are allowed', async () => {
+  it('may call the interface and read responses if their origin is allowed', async () => {
     const { client } = api().admin;
     const headers = { origin: 'https://app.example' };
     const answer = await client.get('/tasks', { headers });
@@ -318,7 +318,7 @@ describe('pages of other origins', () => {
     expect(answer.headers).to.not.have.property('access-control-allow-credentials');
   });
 
-  it('may not if they are not allowed', async () => {
+  it('may not read responses if their origin is not allowed', async () => {
     for (const origin of ['https://evil.example', 'https://app.example.evil.example', 'null']) {
       const answer = await api().admin.client.get('/tasks', { headers: { origin } });
       expect(answer.headers, origin).to.not.have.property('access-control-allow-origin');
@@ -348,7 +348,7 @@ describe('the address of a client', () => {
   describe('without a proxy', () => {
     const api = useRunningApi({ rateLimit: 3 });
 
-    it('is that of the connection, whatever the client claims', async () => {
+    it('is the address of the connection, whatever the client claims', async () => {
       const nobody = api().admin.client.as(null);
       await nobody.get('/x', forwarded('203.0.113.1'));
       const answer = await nobody.get('/x', forwarded('203.0.113.2'));
@@ -369,7 +369,7 @@ describe('a slow client', () => {
     expect(bodyOf(received)).to.include({ error: 'request_timeout' });
   });
 
-  it('has limited time, also to read its response', () => {
+  it('has limited time to send a request and to read the response', () => {
     const server = createHttpServer(() => {});
     expect(server.headersTimeout).to.equal(15_000);
     expect(server.requestTimeout).to.equal(60_000);

@@ -216,7 +216,7 @@ describe('an Idempotency-Key', () => {
       expect(second.at('details.new_status')).to.equal('paused');
     });
 
-    it('completes a one-time task whose time has passed meanwhile', async () => {
+    it('completes a one-time task whose time has passed in the meantime', async () => {
       const at = new Date(api().clock.now() + 60_000).toISOString();
       const once = { ...plainTask(caller.id), schedule_kind: 'once', schedule_expr: at };
       api().store.failNext('task-', 'after');

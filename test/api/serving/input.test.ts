@@ -82,7 +82,7 @@ describe('client input over HTTP', () => {
     expect(await total(`end_time=${before}`)).to.equal(0);
   });
 
-  it('has no character in a query at which a store would truncate it', async () => {
+  it('may not have a character in a query at which a store would truncate it', async () => {
     for (const [path, field] of [
       ['/tasks?search=%00', 'search'],
       ['/tasks?tag=a%00b', 'tag'],
@@ -93,7 +93,7 @@ describe('client input over HTTP', () => {
     }
   });
 
-  it('has no time beyond the years that can be written', async () => {
+  it('may not have a time beyond the years 0001 to 9999', async () => {
     const beyond = '9999-12-31T23:59:59-10:00';
     const read = await me.client.get(`/runs?start_time=${beyond}`);
     const made = await me.client.post('/tasks', { ...plainTask(me.id), starts_at: beyond });
@@ -108,7 +108,7 @@ describe('client input over HTTP', () => {
     expect([backfill.status, faultOf(backfill).field]).to.deep.equal([400, 'from']);
   });
 
-  it('snoozes no fire beyond them', async () => {
+  it('may not snooze a fire beyond the year 9999', async () => {
     const last = { schedule_kind: 'once', schedule_expr: '9999-12-31T23:59:00Z' };
     const made = await me.client.post('/tasks', { ...plainTask(me.id), ...last });
     const snooze = (delay_seconds: number) =>
@@ -133,7 +133,7 @@ describe('client input over HTTP', () => {
     expect(faultOf(agent).issue).to.equal('must not have equal items (0 and 2)');
   });
 
-  it('gets the reason why a valid rule has no fire ahead', async () => {
+  it('is rejected with the reason if a valid rule has no future fire', async () => {
     const issueOf = async (fields: object): Promise<string> => {
       const answer = await me.client.post('/tasks', { ...plainTask(me.id), ...fields });
       expect([answer.status, faultOf(answer).field]).to.deep.equal([400, 'schedule_expr']);

@@ -102,9 +102,9 @@ describe('the HTTP interface during an outage', () => {
     const answer = await api().admin.client.get('/tasks', {
       headers: { 'x-request-id': 'find-me' },
     });
-    expect(answer.text).to.not.contain('the views are away');
+    expect(answer.text).to.not.contain('the views are unavailable');
     const line = api().logged.find((each) => each.includes('find-me'));
-    expect(line).to.contain('the views are away').and.contain('"component":"database"');
+    expect(line).to.contain('the views are unavailable').and.contain('"component":"database"');
   });
 });
 

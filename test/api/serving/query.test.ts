@@ -6,7 +6,7 @@ import type { ReceivedResponse } from '../../support/api-client.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 
 const pages = ['/docs'];
-/** A provider may add parameters to its answer (RFC 6749, section 4.1.2). */
+/** A provider may add parameters to its response (RFC 6749, section 4.1.2). */
 const tolerant = ['/auth/oidc/callback'];
 /** Rejects every query parameter. */
 const refusing = ['/oauth/authorize'];
@@ -71,7 +71,7 @@ describe('the query of a request', () => {
     expect(body.at('details.field')).to.equal('body');
   });
 
-  it('has each parameter once', async () => {
+  it('may have each parameter only once', async () => {
     const { client } = api().admin;
     const answer = await client.get('/runs?limit=1&limit=2&after=a&after=b&after=c');
     expect(answer.status).to.equal(400);

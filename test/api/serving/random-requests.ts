@@ -94,7 +94,7 @@ const strange = fc.oneof(
 /**
  * Requests to the operations of an OpenAPI document, mostly valid, often with one error. Excludes
  * live streams, parameters that make a request wait, and what ends the session of the caller.
- * @param known used for ids; may grow meanwhile
+ * @param known used for ids; may grow in the meantime
  */
 export function randomRequests(document: JsonObject, known: KnownIds): Arbitrary<RandomRequest> {
   const maker = new Maker(document, known);
@@ -159,7 +159,8 @@ class Maker {
     const placed = (place: string): readonly Parameter[] =>
       parameters.filter((each) => each.in === place && !waiting.includes(each.name));
     const body = (operation['requestBody'] as JsonObject | undefined)?.['content'] as
-      Readonly<Record<string, JsonObject>> | undefined;
+      | Readonly<Record<string, JsonObject>>
+      | undefined;
     const [first] = Object.entries(body ?? {});
     const [type, described] = first ?? [];
     const given = described?.['schema'];

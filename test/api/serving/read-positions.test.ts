@@ -83,10 +83,10 @@ describe('the minimum position of a read of views', () => {
     const path = `/tasks/${made.textAt('id')}/explain?at=${at}`;
     const after = made.header('X-Event-Position');
     expect((await caller.client.get(`${path}&after=${after}`)).status).to.equal(200);
-    api().waiting.inVain = true;
+    api().waiting.timesOut = true;
     const late = await caller.client.get(`${path}&after=${after}`);
     const withoutAfter = await caller.client.get(path);
-    api().waiting.inVain = false;
+    api().waiting.timesOut = false;
     expect([late.status, late.at('error')]).to.deep.equal([503, 'unavailable']);
     expect(late.textAt('message')).to.match(/^the view has not reached /);
     expect(withoutAfter.status).to.equal(200);

@@ -127,6 +127,8 @@ describe('reading over HTTP', () => {
       bad,
     ]);
     expect(await listed(`&start_time=${hourAhead}`)).to.deep.equal([]);
+    expect(await listed(`&until=${hourAhead}`)).to.deep.equal([queued, bad, good]);
+    expect(await listed(`&until=${hourAgo}`)).to.deep.equal([]);
     const short = await caller.client.get(`${path}&success=false`);
     expect(short.at('items.0.error')).to.equal('e'.repeat(120));
     expect(short.at('items.0')).to.not.have.any.keys(
@@ -338,7 +340,7 @@ describe('reading over HTTP', () => {
 describe('events over HTTP', () => {
   const api = useRunningApi();
 
-  it('trigger the active event tasks that match, also recently created ones', async () => {
+  it('trigger the active event tasks that match, including recently created ones', async () => {
     const caller = await api().signIn(['tasks:read', 'tasks:write', 'events:publish']);
     const task = async (schedule_expr: string | null) => {
       const body = { ...plainTask(caller.id), schedule_kind: 'event', schedule_expr };

@@ -20,7 +20,10 @@ describe('HTTPS', () => {
     tls.DEFAULT_CIPHERS = ciphers;
   });
 
-  /** The version that a client gets which knows none after the given one; null if it is refused. */
+  /**
+   * The version negotiated with a client that supports none later than the given one; null:
+   * refused.
+   */
   async function negotiated(port: number, maxVersion: tls.SecureVersion): Promise<string | null> {
     const socket = tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion });
     try {

@@ -37,7 +37,7 @@ describe('the connections of the HTTP interface', () => {
       socket.write(Buffer.alloc(body, 0x20));
       await eventually(() => received().startsWith(`HTTP/1.1 ${status}`), { what: `a ${status}` });
       socket.write(head('GET', '/health/live', []));
-      await eventually(() => received().includes('HTTP/1.1 200'), { what: 'the next answer' });
+      await eventually(() => received().includes('HTTP/1.1 200'), { what: 'the next response' });
       socket.destroy();
     }
   });
@@ -50,7 +50,7 @@ describe('the connections of the HTTP interface', () => {
     }
     await eventually(() => received().startsWith('HTTP/1.1 413'), { what: 'a 413' });
     socket.write(`0\r\n\r\n${head('GET', '/health/live', [])}`);
-    await eventually(() => received().includes('HTTP/1.1 200'), { what: 'the next answer' });
+    await eventually(() => received().includes('HTTP/1.1 200'), { what: 'the next response' });
     socket.destroy();
   });
 
@@ -77,7 +77,7 @@ describe('the connections of the HTTP interface', () => {
     const counted = await requests('POST', '/tasks');
     socket.destroy();
     await eventually(async () => (await requests('POST', '/tasks')) === counted + 1, {
-      what: 'the request to be over',
+      what: 'the request to end',
     });
     expect(api().store.appended.length).to.equal(before);
     expect(api().logged.filter((line) => line.includes('request failed'))).to.deep.equal([]);

@@ -35,13 +35,14 @@ interface ErrorItem {
   readonly error: string;
   readonly count: number;
   readonly counts: readonly number[];
+  readonly example: string;
 }
 
-/** Statistics by hour and day, by task and by error, over a pair of stores. */
+/** Tests statistics by hour and day, by task and by error, over a pair of stores. */
 export function describeStatistics(title: string, openStores: OpenStores | undefined): void {
   describe(`statistics, ${title}`, () => {
     const api = useRunningApi({}, openStores);
-    /** The beginning of the day before yesterday, UTC. */
+    /** The start of the day before yesterday, UTC. */
     let past: Instant;
     /** The present, to the quarter of an hour. */
     let now: Instant;
@@ -129,7 +130,7 @@ export function describeStatistics(title: string, openStores: OpenStores | undef
         ({ task_id }) => task_id,
       );
 
-    it('give days of UTC unless another zone is asked for', async () => {
+    it('give UTC days unless another zone is requested', async () => {
       const days = nonempty(await read(`/task/${one}/stats?days=4`), 'by_day');
       expect(days[0]).to.include({ start: toIso(past), total_runs: 2 });
     });
@@ -153,7 +154,7 @@ export function describeStatistics(title: string, openStores: OpenStores | undef
       expect((await read(`/task/${one}/stats?days=4`)).json).to.not.have.property('by_hour');
     });
 
-    it('cover the last hours only, if asked to', async () => {
+    it('cover only the last hours if requested', async () => {
       const answer = await read('/stats/summary?hours=2&interval=hour');
       expect(answer.json).to.include({ period_days: 1, total_runs: 5, failed_runs: 4 });
       expect(answer.at('skipped_runs')).to.equal(3);
@@ -161,7 +162,7 @@ export function describeStatistics(title: string, openStores: OpenStores | undef
       expect(hourly).to.equal(5);
     });
 
-    it('group failures whose errors are alike, the latest first', async () => {
+    it('group failures with similar errors, latest first', async () => {
       const answer = await read('/stats/errors?hours=24');
       const items = answer.at('items') as readonly ErrorItem[];
       const found = items.map(({ error, count }) => `${String(count)} ${error}`);
@@ -169,8 +170,9 @@ export function describeStatistics(title: string, openStores: OpenStores | undef
       // These two failed last at the same time.
       expect(found.slice(2)).to.have.members(['3 order <n> is unknown', '1 a secret of the north']);
       expect(answer.json).to.include({ total: 4, failed_runs: 6, has_more: false });
-      expect(items.find(({ count }) => count === 3)).to.deep.include({
-        example: 'order 1234567 is unknown',
+      const group = items.find(({ count }) => count === 3);
+      expect(group?.example).to.match(/^order (1234567|7654321|5) is unknown$/);
+      expect(group).to.deep.include({
         first: toIso(now - 5 * HOUR),
         last: toIso(now - 50 * MINUTE),
         last_run_id: last.run,
@@ -223,7 +225,7 @@ export function describeStatistics(title: string, openStores: OpenStores | undef
       expect((await read('/stats/errors?hours=24&namespace=north')).at('total')).to.equal(1);
     });
 
-    it('refuse a zone that does not exist, and say so', async () => {
+    it('reject a zone that does not exist, and say so', async () => {
       for (const path of [
         '/stats/summary',
         '/stats/errors',
@@ -237,7 +239,7 @@ export function describeStatistics(title: string, openStores: OpenStores | undef
       }
     });
 
-    it('lead to a retry of the failed runs of an error', async () => {
+    it('give the error group by which a redrive selects its failed runs', async () => {
       const items = (await read('/stats/errors?hours=24')).at('items') as readonly ErrorItem[];
       const error_group = items.find(({ count }) => count === 3)?.id;
       const body = { error_group, dry_run: true };

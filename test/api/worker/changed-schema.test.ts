@@ -44,7 +44,7 @@ describe('a tool that is registered with another schema', function () {
     return json['jobs'] as readonly Readonly<Record<string, unknown>>[];
   };
 
-  it('leaves runs of older tasks their arguments, which a worker has to accept', async () => {
+  it('does not change the arguments of older tasks, whose runs need a worker with the older schema', async () => {
     const tool = 'mails.send';
     await register(tool, 'one', before);
     const older = await create(tool, { to: '${task.title}' });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { FailureLines } from '../../../api/worker/failure-lines.ts';
 
-describe('a request of a worker that goes on failing', () => {
+describe('a request of a worker that keeps failing', () => {
   it('is logged once, then once a minute with the count, and when it works again', () => {
     const lines: unknown[] = [];
     let now = 0;

@@ -15,8 +15,12 @@ describe('tasks that wait for each other', function () {
   const task = async (pipeline: readonly object[], more: object = {}): Promise<string> => {
     const me = (await world().admin.get('/agents')).list.find(({ name }) => name === 'admin');
     const made = await world().admin.post('/tasks', {
-      ...{ title: 'cycle', description: 'waits for the other', created_by: me?.['id'] },
-      ...{ schedule_kind: 'event', schedule_expr: 'never.published', max_retries: 0 },
+      title: 'cycle',
+      description: 'waits for the other',
+      created_by: me?.['id'],
+      schedule_kind: 'event',
+      schedule_expr: 'never.published',
+      max_retries: 0,
       payload: { pipeline },
       ...more,
     });
@@ -32,7 +36,7 @@ describe('tasks that wait for each other', function () {
     with: { task_id, wait: true, ...more },
   });
 
-  it('with a concurrency key, end by the limit of a wait, and say until then what is in the way', async () => {
+  it('with a concurrency key, end when a wait reaches its limit, and say until then what blocks them', async () => {
     const key = { concurrency_key: 'shared', concurrency_limit: 1 };
     const one = await task([{ uses: 'echo', with: {} }], key);
     const other = await task([calls(one)]);
@@ -52,7 +56,7 @@ describe('tasks that wait for each other', function () {
     const ended = await world().ended(first);
     expect(ended['state']).to.equal('failed');
     expect(ended['error']).to.match(/^run .* did not end within 4 s$/);
-    // Its key is free: the chain goes on, until somebody cancels it or its depth is reached.
+    // Its key is free, so the chain continues until somebody cancels it or its depth is reached.
     await world().admin.post(`/tasks/${one}/cancel`);
     await world().admin.post(`/tasks/${other}/cancel`);
     await found(async () => {

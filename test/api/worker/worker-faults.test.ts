@@ -29,7 +29,7 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(await reject({ tools: echo })).to.include('echo is a tool of the service');
   });
 
-  it('waits for a service that is not there yet', async () => {
+  it('waits for a service that is not running yet', async () => {
     let failures = 0;
     const fetch = fetchBut((path) => {
       if (path !== '/workers' || failures === 2) return Promise.resolve(undefined);
@@ -48,7 +48,7 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(await world().result(await world().run({ uses: 'late' }))).to.equal('here');
   });
 
-  it('registers again when the service does not know it', async () => {
+  it('registers again if the service does not know it', async () => {
     let left = 1;
     const fetch = fetchBut(async (path) => {
       if (!path.endsWith('/jobs') || left === 0) return undefined;
@@ -61,7 +61,7 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(worker.id).to.be.a('string').and.not.equal(first);
   });
 
-  it('asks a service that is stopping when it says, and then does its jobs', async () => {
+  it('asks a stopping service again when it said to, and then does its jobs', async () => {
     const asked: number[] = [];
     const fetch = fetchBut(async (path) => {
       if (!path.endsWith('/jobs')) return undefined;
@@ -77,7 +77,7 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(third - second).to.be.within(990, 3000);
   });
 
-  it('keeps results until they are taken', async () => {
+  it('keeps results until they are accepted', async () => {
     const calls: number[] = [];
     const fetch = fetchBut((path) => {
       if (!path.endsWith('/results')) return Promise.resolve(undefined);
@@ -92,10 +92,10 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(calls).to.have.lengthOf(4);
   });
 
-  it('sends results one by one when one of them spoils the request', async () => {
+  it('sends results one by one if one of them makes the request fail', async () => {
     const sizes: number[] = [];
     const go = deferred();
-    const begun = new Signal<unknown>('begun jobs');
+    const begun = new Signal<unknown>('started jobs');
     const fetch = fetchBut(async (path, init) => {
       if (!path.endsWith('/results')) return undefined;
       const { results } = JSON.parse(init?.body as string) as { results: { result?: unknown }[] };
@@ -157,9 +157,9 @@ describe('a worker in TypeScript, when something fails', function () {
     ]);
   });
 
-  it('stops when another one takes its name, and still delivers what it does', async () => {
+  it('stops when another worker takes its name, and still delivers its results', async () => {
     const go = deferred();
-    const begun = new Signal<string>('begun jobs');
+    const begun = new Signal<string>('started jobs');
     const held = async (_args: unknown, { id }: Job): Promise<string> => {
       begun.send(id);
       await go.promise;
@@ -192,9 +192,9 @@ describe('a worker in TypeScript, when something fails', function () {
     await worker.stopped;
   });
 
-  it('finishes its jobs before it stops, and takes no others', async () => {
+  it('finishes its jobs before it stops, and takes no more', async () => {
     const go = deferred();
-    const begun = new Signal<string>('begun jobs');
+    const begun = new Signal<string>('started jobs');
     const held = async (_args: unknown, { id, log }: Job): Promise<string> => {
       begun.send(id);
       await go.promise;
@@ -219,7 +219,7 @@ describe('a worker in TypeScript, when something fails', function () {
 
   it('leaves jobs that do not end in time to others', async () => {
     const reasons = new Signal<unknown>('reasons');
-    const begun = new Signal<string>('begun jobs');
+    const begun = new Signal<string>('started jobs');
     const endless = async (_args: unknown, job: Job): Promise<never> => {
       begun.send(job.id);
       await new Promise((ended) => job.signal.addEventListener('abort', ended));
@@ -236,10 +236,10 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(await world().result(run)).to.equal('done by another');
   });
 
-  it('is started once', async () => {
+  it('can be started only once', async () => {
     const worker = new Worker({ url: world().url, ...world().agent, tools: {}, log: () => {} });
     await worker.stop();
     const again = await worker.start().catch((error: unknown) => String(error));
-    expect(again).to.equal('Error: a worker is started once; create another one');
+    expect(again).to.equal('Error: a worker can only be started once; create another one');
   });
 });

@@ -1,6 +1,7 @@
 import { SystemClock } from '../../../app/clock.ts';
 import { readConfiguration } from '../../../app/configuration/configuration.ts';
-import { startService, type RunningService } from '../../../app/service.ts';
+import type { RunningService } from '../../../app/running-service.ts';
+import { startService } from '../../../app/service.ts';
 import { Worker, type Tool, type WorkerOptions } from '../../../api/worker/worker.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
 import { ApiClient, type ReceivedResponse } from '../../support/api-client.ts';
@@ -22,7 +23,7 @@ export class WorkerWorld {
   readonly admin: ApiClient;
   /** Has the scope `jobs:work`. */
   readonly agent: { readonly agentId: string; readonly agentSecret: string };
-  /** What the workers of the test log. */
+  /** The log messages of the test's workers. */
   said = new Signal<Said>('messages of workers');
   readonly adminId: string;
   readonly #workers: Worker[] = [];
@@ -38,7 +39,7 @@ export class WorkerWorld {
     const first = await service.firstAdmin;
     if (first === null) throw new Error('an empty store has no first agent');
     const isReady = async (): Promise<boolean> => (await open.get('/health/ready')).status === 200;
-    // All views are made anew, on a machine that may be busy.
+    // All views are built from scratch, on a machine that may be busy.
     await eventually(isReady, { limitMs: 60_000 });
     const { agent_id, agent_secret } = first;
     const token = await open.post('/agents/auth/token', { agent_id, agent_secret });
@@ -147,7 +148,7 @@ export function useWorkerWorld(settings: Readonly<Record<string, string>> = {}):
   afterEach(() => world?.endTest());
   after(() => close());
   return () => {
-    if (world === undefined) throw new Error('the service is there only during a test');
+    if (world === undefined) throw new Error('the service runs only during the tests');
     return world;
   };
 }

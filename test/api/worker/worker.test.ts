@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { JobInterrupted, PermanentError, type Job } from '../../../api/worker/worker.ts';
+import { JobInterruptedError, PermanentError, type Job } from '../../../api/worker/worker.ts';
 import { deferred, eventually, Signal } from '../../support/signals.ts';
 import { fetchBut, useWorkerWorld } from './worker-world.ts';
 
@@ -7,7 +7,7 @@ describe('a worker in TypeScript', function () {
   this.timeout(60_000);
   const world = useWorkerWorld();
 
-  it('does a job, whose result is that of the step', async () => {
+  it('does a job, whose result becomes the result of the step', async () => {
     const jobs = new Signal<Job>('jobs');
     const args = new Signal<unknown>('arguments');
     await world().worker({
@@ -28,7 +28,7 @@ describe('a worker in TypeScript', function () {
     expect(job?.signal.aborted).to.be.false;
   });
 
-  it('shows progress and lines of the log while the job runs', async () => {
+  it('shows progress and log lines while the job runs', async () => {
     const go = deferred();
     await world().worker({
       slow: async (_args, { log, progress }) => {
@@ -53,7 +53,7 @@ describe('a worker in TypeScript', function () {
     ]);
   });
 
-  it('rejects a progress that is none', async () => {
+  it('rejects an invalid progress', async () => {
     await world().worker({ broken: (_args, { progress }) => progress(50) });
     const ended = await world().ended(await world().run({ uses: 'broken' }));
     expect(String(ended['error'])).to.include('progress must be a number from 0 to 1, got 50');
@@ -98,7 +98,7 @@ describe('a worker in TypeScript', function () {
     [cyclic, 'odd: the result must be JSON: Converting circular structure to JSON'],
     ['x'.repeat(1_000_000), 'odd: the result must have at most 1000000 bytes of JSON, got 1000002'],
   ];
-  it('fails the step for good if a result is no JSON, and says where', async () => {
+  it('fails the step permanently if a result is not JSON, and says where', async () => {
     let calls = 0;
     await world().worker({
       odd: ({ n }) => {
@@ -128,7 +128,7 @@ describe('a worker in TypeScript', function () {
     await jobs.wait();
     await world().admin.post(`/runs/${run}/cancel`);
     const reason = await reasons.wait();
-    expect(reason).to.be.instanceOf(JobInterrupted).and.include({ why: 'canceled' });
+    expect(reason).to.be.instanceOf(JobInterruptedError).and.include({ why: 'canceled' });
     expect(await world().ended(run)).to.include({ state: 'canceled' });
   });
 
@@ -143,7 +143,7 @@ describe('a worker in TypeScript', function () {
 
   it('does as many jobs at a time as it has slots', async () => {
     const go = deferred();
-    const begun = new Signal<string>('begun jobs');
+    const begun = new Signal<string>('started jobs');
     await world().worker(
       {
         held: async (_args, { id }) => {
@@ -166,10 +166,10 @@ describe('a worker in TypeScript', function () {
     for (const run of runs) expect(await world().result(run)).to.equal(null);
   });
 
-  it('takes and answers many jobs in few requests', async () => {
+  it('gets and completes many jobs in few requests', async () => {
     const asked: string[] = [];
     const go = deferred();
-    const begun = new Signal<unknown>('begun jobs');
+    const begun = new Signal<unknown>('started jobs');
     const fetch = fetchBut(async (path) => {
       asked.push(path.split('/').at(-1) ?? '');
       return undefined;

@@ -65,7 +65,7 @@ describe('an encrypted backup', function () {
     return ended;
   }
 
-  it('has nothing in clear, and is the same log after its restore', async () => {
+  it('contains nothing unencrypted, and restores the same log', async () => {
     const { out } = await done(backUp());
     expect(out).to.match(/with 61 events, .*, and 1 key files, encrypted for 1 recipient\n$/);
     const names = ['events.sqlite.age', 'jwt-secret.key.age', 'manifest.json.age'];
@@ -87,7 +87,7 @@ describe('an encrypted backup', function () {
     expect(readFileSync(path('there/jwt-secret.key'), 'utf8')).to.match(/^the key that signs/);
   });
 
-  it('can be opened by each of several recipients', async () => {
+  it('can be decrypted by each of several recipients', async () => {
     await done(backUp('backup', '--recipient', await newRecipient('other.txt')));
     await done(restore('key.txt', 'first'));
     await done(restore('other.txt', 'second'));
@@ -116,10 +116,11 @@ describe('an encrypted backup', function () {
     expect(existsSync(path('there')), 'there is a data directory').to.equal(false);
   }
 
-  it('is not restored with the key of others', async () => {
+  it('is not restored with the key of somebody else', async () => {
     await done(backUp());
     await newRecipient('other.txt');
-    const says = /manifest\.json\.age is encrypted for others: no key in .*other\.txt opens it\n$/;
+    const says =
+      /manifest\.json\.age is encrypted for others: no key in .*other\.txt decrypts it\n$/;
     await expectNothing(restore('other.txt'), 1, says);
   });
 
@@ -160,7 +161,7 @@ describe('an encrypted backup', function () {
     await expectNothing(restore(), 1, /backup is incomplete: .*events\.sqlite\.age is missing/);
   });
 
-  it('is not restored into a folder that has something else', async () => {
+  it('is not restored into a folder with other content', async () => {
     await done(backUp());
     mkdirSync(path('there'));
     writeFileSync(path('there/notes.txt'), 'keep');
@@ -170,7 +171,7 @@ describe('an encrypted backup', function () {
     expect(readdirSync(path('there'))).to.deep.equal(['notes.txt']);
   });
 
-  it('needs its key, and only it does', async () => {
+  it('needs its key, and an unencrypted backup rejects one', async () => {
     await done(backUp());
     const without = on('there', 'restore', path('backup'));
     await expectNothing(without, 2, /is encrypted: restore it with svc restore --identity <file>/);
@@ -179,7 +180,7 @@ describe('an encrypted backup', function () {
     await expectNothing(restore(), 2, /is not encrypted; restore it without --identity/);
   });
 
-  it('rejects keys that are none, without showing secret ones', async () => {
+  it('rejects invalid keys, without showing secret ones', async () => {
     const { code, err } = await on('here', 'backup', path('backup'), '--recipient', 'ssh-rsa AAAA');
     expect(code).to.equal(2);
     expect(err).to.match(/^svc: --recipient is "ssh-rsa AAAA"; it must be a public key of age/m);
@@ -192,10 +193,10 @@ describe('an encrypted backup', function () {
     writeFileSync(path('key.txt'), 'AGE-SECRET-KEY-1HUSH\n');
     const shown = await restore();
     expect(shown.code).to.equal(2);
-    expect(shown.err).to.include('has a line that is no identity').and.to.not.include('1HUSH');
+    expect(shown.err).to.include(' is not an identity').and.to.not.include('1HUSH');
   });
 
-  it('is not made of a folder without a store, which stays as it was', async () => {
+  it('is not made of a folder without a store, and creates none', async () => {
     const words = ['backup', path('backup'), '--recipient', recipient];
     const { code, err } = await on('mistyped', ...words);
     expect({ code, err }).to.deep.include({ code: 2 });

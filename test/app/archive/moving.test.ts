@@ -112,7 +112,7 @@ describe('a moved log', function () {
     expect(events.at(-1)?.type).to.equal('OperationsHeld');
   });
 
-  it('is appended concurrently to a server, in the order of each stream and of shared events', async () => {
+  it('is appended concurrently to a server, keeping the order of each stream and of shared events', async () => {
     await seed('here', 100);
     const first = Ledger.read(path('here')).events[90]?.stream ?? '';
     await onLog(path('here'), async (store) => {
@@ -131,7 +131,7 @@ describe('a moved log', function () {
       events.map(({ id }) => id);
     expect(ids(there)).to.have.members(ids(here) as string[]);
     expect(ids(there)).to.not.deep.equal(ids(here));
-    // Only within a second, and none across events for which all wait.
+    // Events change places only within a second, and never with an event that all writers wait for.
     const times = there.map(({ metadata }) => {
       const { occurredAt } = JSON.parse(Buffer.from(metadata).toString()) as { occurredAt: string };
       return Date.parse(occurredAt);
@@ -165,7 +165,7 @@ describe('a moved log', function () {
     await done(on(server, 'import', path('out')));
     const streams = server.appends.map(({ stream }) => stream);
     expect(streams).to.include.members(gone.flatMap((stream) => [stream, `$$${stream}`]));
-    // One after the other, each is filled up and then truncated.
+    // A sequential import would truncate each stream before it fills the next one.
     const filled = streams.filter((stream) => stream.startsWith('demo-gone'));
     const cutFirst = streams.findIndex((stream) => stream.startsWith('$$demo-gone'));
     expect(streams.indexOf(filled[5] ?? '')).to.be.lessThan(cutFirst);
@@ -279,7 +279,7 @@ describe('a moved log', function () {
     expect(Ledger.read(path('other')).events.map(({ stream }) => stream)).to.not.include('import');
   });
 
-  it('is rejected from a changed or truncated export', async () => {
+  it('is not imported from a changed or truncated export', async () => {
     await onLog(path('here'), (store) => addTask(store, AT));
     await done(on('here', 'export', path('out')));
     const lines = join(path('out'), 'events.ndjson');

@@ -28,7 +28,10 @@ describe('a backup that is restored twice concurrently', () => {
   const restored = (look: (folder: string) => Promise<void>): Promise<string> =>
     restore(
       {
-        ...{ archive: path('backup'), clock, progress, reason: undefined },
+        archive: path('backup'),
+        clock,
+        progress,
+        reason: undefined,
         place: { dataDirectory: path('there'), eventStoreUrl: undefined },
       },
       ({ dataDirectory }) => look(dataDirectory),
@@ -38,7 +41,7 @@ describe('a backup that is restored twice concurrently', () => {
     );
   const refused = () => `refused: another process filled ${path('there')} meanwhile`;
 
-  it('is restored by the first to finish, and rejected for the other', async () => {
+  it('is restored by the process that finishes first, and refused to the other', async () => {
     await backUp();
     const ends: string[] = [];
     const first = await restored(async () => {
@@ -48,9 +51,9 @@ describe('a backup that is restored twice concurrently', () => {
     expect(readdirSync(path('there'))).to.deep.equal(['events.sqlite']);
   });
 
-  it('is not replaced by a log that the other is still filling', async () => {
+  it('is not replaced by a log that the other process is still filling', async () => {
     await backUp();
-    const firstEnded = new Signal<true>('the end of the first');
+    const firstEnded = new Signal<true>('the end of the first restore');
     let second = Promise.resolve('');
     const first = await restored(
       (ofFirst) =>

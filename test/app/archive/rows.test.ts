@@ -268,7 +268,7 @@ describe('the runs of a view, exported', () => {
     secrets: noSecretValues,
   };
 
-  /** A view with so many runs, each with an error of so many bytes, that responds like a store. */
+  /** A view with a number of runs, each with an error of the given size in bytes. It responds like a store. */
   function view(
     count: number,
     bytes = 0,

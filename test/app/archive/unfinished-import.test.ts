@@ -63,5 +63,9 @@ describe('a log with an unfinished import', () => {
 });
 
 const context = (): CommandContext => ({
-  ...{ commandId: newId(AT), actor: 'service', source: 'test', correlationId: EXPORT, now: AT },
+  commandId: newId(AT),
+  actor: 'service',
+  source: 'test',
+  correlationId: EXPORT,
+  now: AT,
 });

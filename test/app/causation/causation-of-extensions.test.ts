@@ -15,7 +15,10 @@ const manifest = {
   capabilities: ['TOOLS', 'EVENTS_PUB', 'EVENTS_SUB'],
 };
 
-/** Its tools act in each way that an extension can, and its subscriber answers each event by the same. */
+/**
+ * An extension whose tools act in every way that extensions can, and whose subscriber responds to each event with the
+ * same event.
+ */
 const module = `
 const object = { type: 'object' };
 export async function setup({ toolRegistry, events, core }) {
@@ -87,7 +90,7 @@ describe('a chain of runs through an extension', () => {
     expect(events.map(({ metadata }) => metadata.depth)).to.deep.equal([undefined, '1', '2']);
   });
 
-  it('does not count what it does after the step has ended', async () => {
+  it('does not count its actions after the step has ended', async () => {
     await service.listen('ping', [{ uses: 'looping.leave', with: { topic: 'later' } }]);
     await service.publish('ping');
     await eventually(async () => (await service.published('later')).length > 0);

@@ -79,7 +79,7 @@ describe('a chain of runs', () => {
     await expectCut(second, runs, cutAt(9, 'the run was not requested'));
   });
 
-  it('keeps its length if its last run is retried, also after a restart', async () => {
+  it('keeps its length if its last run is retried, even after a restart', async () => {
     const first = await start(2);
     await first.listen('ping', [publish('ping')]);
     await first.publish('ping');
@@ -97,7 +97,7 @@ describe('a chain of runs', () => {
     });
   });
 
-  it('may have one run only, and then no run causes another', async () => {
+  it('may be limited to one run, so that no run causes another', async () => {
     const service = await start(1);
     await service.listen('ping', [publish('pong')]);
     await service.publish('ping');

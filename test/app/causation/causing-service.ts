@@ -1,14 +1,15 @@
 import { expect } from 'chai';
 import { SystemClock } from '../../../app/clock.ts';
 import { readConfiguration } from '../../../app/configuration/configuration.ts';
-import { startService, type RunningService } from '../../../app/service.ts';
+import type { RunningService } from '../../../app/running-service.ts';
+import { startService } from '../../../app/service.ts';
 import type { RecordedEvent } from '../../../domain/event-store.ts';
 import { streams } from '../../../domain/streams.ts';
 import { createTelemetry } from '../../../observability/create-telemetry.ts';
 import { ApiClient } from '../../support/api-client.ts';
 import { eventually } from '../../support/signals.ts';
 
-/** A run as far as these tests look at it. */
+/** The fields of a run that these tests use. */
 export interface ShownRun {
   readonly id: string;
   readonly depth: number;
@@ -38,7 +39,9 @@ export class CausingService {
     this.token = token;
   }
 
-  /** @param folder of its stores. A service that was stopped continues with what it left there */
+  /**
+   * @param folder holds the stores; a service continues with those that a stopped one left there
+   */
   static async start(
     folder: string,
     settings: Readonly<Record<string, string>> = {},
@@ -47,8 +50,11 @@ export class CausingService {
     const admin = '018f0000-0000-7000-8000-00000000000a';
     const service = await startService({
       configuration: readConfiguration({
-        ...{ SVC_PORT: '0', SVC_DATA_DIR: folder, SVC_LOG_LEVEL: 'silent' },
-        ...{ SVC_ADMIN_ID: admin, SVC_ADMIN_SECRET: secret },
+        SVC_PORT: '0',
+        SVC_DATA_DIR: folder,
+        SVC_LOG_LEVEL: 'silent',
+        SVC_ADMIN_ID: admin,
+        SVC_ADMIN_SECRET: secret,
         ...settings,
       }),
       clock: new SystemClock(),

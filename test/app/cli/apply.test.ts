@@ -248,7 +248,7 @@ describe('svc apply', () => {
     ['one name twice', 'set: a\ntasks: [{name: a}, {name: a}]', /two are named a/],
     ['an unknown field', 'set: a\ntasks: [{name: a, colour: red}]', /colour is not a task field/],
     [
-      'something beside tasks',
+      'an unknown field of the file',
       'set: a\ntask: []\ntasks: []',
       /^svc: task: unknown field; a file has/,
     ],

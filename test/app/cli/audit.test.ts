@@ -28,12 +28,12 @@ describe('the command line for auditors', () => {
   async function until(words: readonly string[], says: RegExp, meanwhile?: () => Promise<unknown>) {
     const interrupt = new AbortController();
     const written = new Signal<string>();
-    const going = call(words, { clock: new QuickClock(), signal: interrupt.signal, written });
+    const called = call(words, { clock: new QuickClock(), signal: interrupt.signal, written });
     const doing = meanwhile?.();
     await written.wait((text) => says.test(text));
     await doing;
     interrupt.abort(new Error('interrupted'));
-    return going;
+    return called;
   }
 
   it('shows the history of a task and its state as of a time', async () => {

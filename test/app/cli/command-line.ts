@@ -17,8 +17,10 @@ export interface Called {
 
 export interface Calling {
   readonly env?: Environment;
-  /** A stream may never end. */
+  /** The standard input; a stream may never end. */
   readonly input?: string | Readable;
+  /** Answers questions; default: nobody can be asked. */
+  readonly confirm?: (question: string) => Promise<boolean>;
   /** Pretends to be a terminal. */
   readonly terminal?: boolean;
   readonly columns?: number;
@@ -50,6 +52,7 @@ export async function svc(words: readonly string[], calling: Calling = {}): Prom
         const { input = '' } = calling;
         return typeof input === 'string' ? input : readInput(input, signal);
       },
+      confirm: calling.confirm ?? null,
       clock: calling.clock ?? new SystemClock(),
       signal,
     },

@@ -87,15 +87,15 @@ describe('svc doctor without changes', function () {
     await coordination.heartbeat('somebody', { roles: [] }, 60_000);
   }
 
-  /** Of existing files, except the sockets. */
+  /** Copies existing files, except the sockets. */
   function copy(from: string, to: string): void {
     const filter = (source: string): boolean => !source.endsWith('peers');
     cpSync(path(from), path(to), { recursive: true, filter });
   }
 
   /**
-   * A folder that a service has left. A copy, because SQLite may move the WAL of a database closed
-   * in this process at the next garbage collection.
+   * Creates a folder as a stopped service leaves it. It is a copy, because SQLite may move the WAL
+   * of a database closed in this process at the next garbage collection.
    */
   async function leave(folder: string): Promise<void> {
     await withStores(path('served'), serve);
@@ -169,8 +169,8 @@ describe('svc doctor without changes', function () {
       const before = contents(path('damaged'));
       const { code, of } = await examined(path('damaged'));
       expect(code).to.equal(1);
-      const told = ['stores', 'lag'].map((check) => of(check)?.found ?? '').join();
-      expect(told)
+      const findings = ['stores', 'lag'].map((check) => of(check)?.found ?? '').join();
+      expect(findings)
         .to.include(path(`damaged/${name}`))
         .and.to.include('damaged');
       expect(contents(path('damaged'))).to.deep.equal(before);
@@ -183,7 +183,10 @@ describe('svc doctor without changes', function () {
     cpSync(path('here/events.sqlite'), path('data/events.sqlite'));
     const id = newId(Date.now());
     const context: CommandContext = {
-      ...{ commandId: id, actor: 'service', source: 'test', correlationId: id },
+      commandId: id,
+      actor: 'service',
+      source: 'test',
+      correlationId: id,
       now: Date.now(),
     };
     const begin = () => onLog(path('data'), (store) => holdCommand(store, 'meanwhile', context));

@@ -44,7 +44,7 @@ describe('the check of TLS', () => {
     );
   });
 
-  it('finds files that cannot be used, and a key that others can read', () => {
+  it('finds unusable files, and a key that others can read', () => {
     const { SVC_TLS_CERT_FILE, SVC_TLS_KEY_FILE } = files();
     chmodSync(SVC_TLS_KEY_FILE, 0o644);
     expect(check({ SVC_TLS_CERT_FILE, SVC_TLS_KEY_FILE })[1]).to.match(
@@ -57,7 +57,7 @@ describe('the check of TLS', () => {
   it('warns of plain HTTP that other machines can reach, unless a proxy is in front', () => {
     expect(check({})).to.deep.equal([]);
     expect(check({ SVC_HOST: '0.0.0.0' })).to.deep.equal([
-      'warn: it speaks plain HTTP on 0.0.0.0: tokens can be read on the way',
+      'warn: it speaks plain HTTP on 0.0.0.0: others on the network can read tokens',
     ]);
     expect(check({ SVC_HOST: '0.0.0.0', SVC_TRUST_PROXY: '1' })).to.deep.equal([]);
   });

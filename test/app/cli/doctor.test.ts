@@ -108,7 +108,7 @@ describe('svc doctor', function () {
     expect(none('data directory')[0]?.found).to.include('does not exist');
   });
 
-  it('reports a store of artifacts that cannot be used, with the remedy', async () => {
+  it('reports an artifact store that cannot be used, with the remedy', async () => {
     await seed();
     const server = await S3Server.start();
     const { credentials, url } = server;
@@ -185,10 +185,7 @@ describe('svc doctor', function () {
       await add(store, streams.fires(asked.task_id), long, { type: 'Fired', data: fired });
       await add(store, streams.run(over), long, {
         type: 'RunSkipped',
-        data: {
-          ...asked,
-          ...{ scheduled_for: null, priority: 5, reason: 'overlap', because_of: null },
-        },
+        data: { ...asked, scheduled_for: null, priority: 5, reason: 'overlap', because_of: null },
       });
       for (const id of [published, lost]) {
         if (id === published) {

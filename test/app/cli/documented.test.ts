@@ -40,7 +40,7 @@ describe('the documented outputs', () => {
   };
   const documented = (begins: string): readonly [words: string, screen: string] => {
     const found = [...screens].find(([words]) => words.startsWith(begins));
-    if (found === undefined) throw new Error(`there is no screen of svc ${begins}`);
+    if (found === undefined) throw new Error(`no documented output begins with svc ${begins}`);
     return found;
   };
 
@@ -123,11 +123,11 @@ describe('the documented outputs', () => {
     const [run_id, failed] = [newId(0), newId(1)];
     const timestamp = new Date(api().clock.now()).toISOString();
     const payload = { type: 'run.failed' as const, timestamp, data: {} };
-    const told = { agent_id: id, event_id: newId(0), task_id: newId(0), run_id, payload };
+    const message = { agent_id: id, event_id: newId(0), task_id: newId(0), run_id, payload };
     const error = 'the receiver answered 503';
     const refused = { ...answered, status: 503, answer: '', error, retry_at: timestamp, end: null };
     await api().append(streams.webhook(failed), [
-      { type: 'WebhookScheduled', data: told },
+      { type: 'WebhookScheduled', data: message },
       { type: 'WebhookFailed', data: refused },
     ]);
     const sent = await client.post(`/agents/${id}/webhook-test`);

@@ -133,7 +133,7 @@ describe('svc export --url', () => {
       });
     }
 
-    it('has written the received rows to standard output', async () => {
+    it('writes the received rows to standard output', async () => {
       const broken = await exportFrom(hidden);
       expect([broken.code, broken.out]).to.deep.equal([6, '{"id":"1"}\n{"id":"2"}\n']);
     });

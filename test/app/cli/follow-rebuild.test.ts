@@ -9,14 +9,32 @@ import {
 import { QuickClock } from '../../support/quick-clock.ts';
 
 const view: ShownProjection = {
-  ...{ name: 'runs', version: 1, schema: 1, state: 'following', position: '', lag_seconds: 0 },
-  ...{ caught_up: true, handled: 75, parked: 0, rebuild: null, previous: null, detail: null },
+  name: 'runs',
+  version: 1,
+  schema: 1,
+  state: 'following',
+  position: '',
+  lag_seconds: 0,
+  caught_up: true,
+  handled: 75,
+  parked: 0,
+  rebuild: null,
+  previous: null,
+  detail: null,
 };
 const rebuilt = (rebuild: Partial<ShownRebuild>): ShownProjection => ({
   ...view,
   rebuild: {
-    ...{ version: 2, state: 'waiting', handled: 0, progress: 0, events_per_second: 0 },
-    ...{ seconds_left: null, left_out: 0, detail: null, switch: 'auto', comparison: null },
+    version: 2,
+    state: 'waiting',
+    handled: 0,
+    progress: 0,
+    events_per_second: 0,
+    seconds_left: null,
+    left_out: 0,
+    detail: null,
+    switch: 'auto',
+    comparison: null,
     ...rebuild,
   },
 });

@@ -22,7 +22,7 @@ function scheduleOf({ definition: task, anchor }: Pick<ScheduleState, 'definitio
 }
 
 /** A task's schedule state right after its creation. */
-function rhythmOf(fields: Partial<TaskDefinition>, created: Instant = NOW): ScheduleState {
+function scheduleStateOf(fields: Partial<TaskDefinition>, created: Instant = NOW): ScheduleState {
   const anchor = toIso(Math.floor(created / 1000) * 1000);
   const task = definition(fields);
   const next = scheduleOf({ definition: task, anchor }).next(created)?.at ?? null;
@@ -92,11 +92,11 @@ const fleet: Readonly<Record<string, Partial<TaskDefinition>>> = {
 };
 
 describe('a forecast', () => {
-  const rhythms = Object.fromEntries(
-    Object.entries(fleet).map(([id, fields]) => [id, rhythmOf(fields)]),
+  const schedules = Object.fromEntries(
+    Object.entries(fleet).map(([id, fields]) => [id, scheduleStateOf(fields)]),
   );
 
-  for (const [id, schedule] of Object.entries(rhythms)) {
+  for (const [id, schedule] of Object.entries(schedules)) {
     it(`counts the fires of ${id} by hour as a walk over its schedule does`, () => {
       const { hours } = forecast({ [id]: schedule }, 4);
       const seen = hours.filter(({ fires }) => fires > 0).map(({ at, fires }) => [at, fires]);
@@ -106,8 +106,8 @@ describe('a forecast', () => {
   }
 
   it('sums all tasks and finds the busiest hours and minutes', () => {
-    const result = forecast(rhythms, 4);
-    const all = Object.entries(rhythms).flatMap(([id, schedule]) => starts(id, schedule, 4));
+    const result = forecast(schedules, 4);
+    const all = Object.entries(schedules).flatMap(([id, schedule]) => starts(id, schedule, 4));
     const most = (unit: number): number[] =>
       [...tally(all, unit).values()].sort((a, b) => b - a).slice(0, 5);
     expect(result.total).to.equal(all.length);
@@ -117,8 +117,8 @@ describe('a forecast', () => {
   });
 
   it('names the tasks of a peak', () => {
-    const midnight = rhythmOf({ schedule_expr: '0 0 * * *' });
-    const hourly = rhythmOf({ schedule_expr: '0 * * * *', timezone: 'Europe/Berlin' });
+    const midnight = scheduleStateOf({ schedule_expr: '0 0 * * *' });
+    const hourly = scheduleStateOf({ schedule_expr: '0 * * * *', timezone: 'Europe/Berlin' });
     const { busiestMinutes, minutesProven } = forecast({ a: midnight, b: midnight, c: hourly }, 1);
     expect(minutesProven).to.equal(true);
     expect(busiestMinutes[0]).to.deep.equal({
@@ -144,7 +144,7 @@ describe('a forecast', () => {
   });
 
   it('counts a snoozed fire when it runs, and not the fires it replaces', () => {
-    const schedule = rhythmOf({ schedule_expr: '0 * * * *' });
+    const schedule = scheduleStateOf({ schedule_expr: '0 * * * *' });
     const data = {
       delay_seconds: 9000,
       next_fire_at: '2026-03-27T11:00:00.000Z',
@@ -168,10 +168,10 @@ describe('a forecast', () => {
   });
 
   it('distinguishes the tasks that it does not count', () => {
-    const paused: ScheduleState = { ...rhythmOf({}), status: 'paused' };
-    const spent = rhythmOf({ schedule_kind: 'once', schedule_expr: '2026-03-01T00:00:00Z' });
-    const event = rhythmOf({ schedule_kind: 'event', schedule_expr: 'orders.*' });
-    const overdue = rhythmOf({ schedule_expr: '0 * * * *' }, NOW - 3 * HOUR);
+    const paused: ScheduleState = { ...scheduleStateOf({}), status: 'paused' };
+    const spent = scheduleStateOf({ schedule_kind: 'once', schedule_expr: '2026-03-01T00:00:00Z' });
+    const event = scheduleStateOf({ schedule_kind: 'event', schedule_expr: 'orders.*' });
+    const overdue = scheduleStateOf({ schedule_expr: '0 * * * *' }, NOW - 3 * HOUR);
     const { definition: task } = overdue;
     const strange: ScheduleState = {
       ...overdue,
@@ -189,18 +189,20 @@ describe('a forecast', () => {
   });
 
   it('counts fires before a later start towards max_runs', () => {
-    const few = rhythmOf({ schedule_expr: '0 * * * *', max_runs: 5 });
+    const few = scheduleStateOf({ schedule_expr: '0 * * * *', max_runs: 5 });
     expect(forecast({ few }, 1, NOW + 3 * HOUR).total).to.equal(2);
     expect(forecast({ few }, 1, NOW + 30 * HOUR).total).to.equal(0);
   });
 
   it('takes no longer for 100,000 tasks with a few rules', () => {
     const rules = Array.from({ length: 60 }, (_, second) =>
-      rhythmOf({ schedule_expr: `${second} * * * * *` }),
+      scheduleStateOf({ schedule_expr: `${second} * * * * *` }),
     );
     const forecaster = new Forecaster(NOW, NOW, NOW + 30 * DAY);
     const begun = process.cpuUsage();
-    for (let n = 0; n < 100_000; n += 1) forecaster.add(`t${n}`, rules[n % 60] ?? rhythmOf({}));
+    for (let n = 0; n < 100_000; n += 1) {
+      forecaster.add(`t${n}`, rules[n % 60] ?? scheduleStateOf({}));
+    }
     expect(forecaster.count().total).to.equal(100_000 * 30 * 24 * 60);
     const { user } = process.cpuUsage(begun);
     expect(user / 1e6).to.be.lessThan(5);

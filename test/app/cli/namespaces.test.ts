@@ -21,7 +21,7 @@ describe('svc namespaces', () => {
     expect(removed.json['quotas']).to.deep.equal({});
   });
 
-  it('rejects a quota that it does not know, or whose value is no number', async () => {
+  it('rejects a quota that is unknown or not a number', async () => {
     const unknown = await call('update', 'team-a', '--quota', 'cpu=1');
     expect([unknown.code, unknown.err]).to.deep.equal([2, unknown.err]);
     expect(unknown.err).to.match(/cpu is not a quota; known are weight, tasks/);

@@ -36,7 +36,7 @@ class StandingClock extends SystemClock {
 }
 const clock = new StandingClock();
 
-describe('the command line on the stores themselves', () => {
+describe('the command line directly on the stores', () => {
   const directory = useTemporaryDirectory();
   let stores: { readonly store: EventStore; readonly readModel: ReadModel };
 
@@ -77,7 +77,11 @@ describe('the command line on the stores themselves', () => {
     const head = await store.head();
     const passed = new Signal<readonly [string, string]>('checkpoints');
     const projector = createProjector({
-      ...{ store, readModel, projections, telemetry: silent, fence: 1 },
+      store,
+      readModel,
+      projections,
+      telemetry: silent,
+      fence: 1,
       clock: new SystemClock(),
     });
     projector.onCheckpoint((name, position) => passed.send([name, position]));

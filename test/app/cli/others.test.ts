@@ -43,7 +43,7 @@ describe('the command line', () => {
     expect((await call(['agents', 'show', id])).code).to.equal(3);
   });
 
-  it('rejects ids that a URL would drop', async () => {
+  it('rejects ids that would disappear from a URL', async () => {
     for (const words of [
       ['tasks', 'show', ''],
       ['tasks', 'cancel', '.'],
@@ -58,7 +58,7 @@ describe('the command line', () => {
     }
   });
 
-  it('fails immediately to follow without a service', async () => {
+  it('fails immediately if it follows events without a service', async () => {
     const env = { SVC_URL: 'http://127.0.0.1:2', SVC_TOKEN: 'any' };
     for (const words of [
       ['runs', 'follow'],
@@ -136,7 +136,7 @@ describe('the command line', () => {
     const publish = (n: number): Promise<Called> =>
       call(['events', 'publish', topic, JSON.stringify({ n })]);
     await publish(1);
-    const written = new Signal<string>('what was written');
+    const written = new Signal<string>('the output');
     const interrupt = new AbortController();
     const words = ['events', 'tail', '--follow', '--topic', topic, '--json'];
     const following = call(words, { written, signal: interrupt.signal, clock: new QuickClock() });
@@ -177,8 +177,8 @@ describe('the command line', () => {
       const verbs = out.split('\nCommands:\n')[1]?.matchAll(/^ {2}([a-z-]+)/gm) ?? [[]];
       for (const [, verb] of verbs) {
         const words = verb === undefined ? [name] : [name, verb];
-        const told = await call([...words, '--help']);
-        if (!told.out.includes('\nExamples:\n  $ svc ')) without.push(words.join(' '));
+        const help = await call([...words, '--help']);
+        if (!help.out.includes('\nExamples:\n  $ svc ')) without.push(words.join(' '));
       }
     }
     expect(without).to.deep.equal([]);

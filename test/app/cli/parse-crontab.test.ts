@@ -96,7 +96,7 @@ describe('a crontab', () => {
     ]);
   });
 
-  it('names the line and the remedy of what cannot be imported', () => {
+  it('names the line and the remedy if it cannot be imported', () => {
     const text = [
       '@reboot start',
       '61 * * * * a',

@@ -3,7 +3,7 @@ import { plainTask } from '../../api/plain-task.ts';
 import { useRunningApi } from '../../support/running-api.ts';
 import { svc, type Called } from './command-line.ts';
 
-describe('svc replay, of a record', () => {
+describe('svc replay of a record', () => {
   const api = useRunningApi();
   let id: string;
   /** Positions before the task's creation, at it, and after its renaming. */
@@ -23,7 +23,7 @@ describe('svc replay, of a record', () => {
     return svc(['replay', ...words], { env, terminal });
   };
 
-  it('shows it as of a time', async () => {
+  it('shows the record as of a time', async () => {
     const { json } = await call(['task', id, '--at', positions[1], '--json']);
     expect(json['revision']).to.equal(0);
     expect((await call(['task', id, '--at', positions[1]])).out).to.match(/^revision +0$/m);
@@ -66,7 +66,7 @@ describe('svc replay, of a record', () => {
   });
 });
 
-describe('svc replay, of whole views', () => {
+describe('svc replay of whole views', () => {
   const api = useRunningApi();
   let position: string;
 

@@ -50,7 +50,7 @@ describe('svc runs artifact', () => {
     expect(again.err).to.include('is there already');
   });
 
-  it('leaves no file for what the service does not have, or has damaged', async () => {
+  it('leaves no file if the artifact is missing or damaged', async () => {
     const file = join(directory(), 'none.json');
     const unknown = await call(await runWith(artifact), '0'.repeat(64), '--output', file);
     expect(unknown.code).to.equal(3);
@@ -61,7 +61,7 @@ describe('svc runs artifact', () => {
     expect(existsSync(file)).to.equal(false);
   });
 
-  it('notices what was changed on its way', async () => {
+  it('notices a change in transit', async () => {
     const run = await runWith(artifact);
     const { store } = api().artifacts;
     let opened = 0;
@@ -81,7 +81,7 @@ describe('svc runs artifact', () => {
     const { code, err } = await call(run, artifact, '--output', join(directory(), 'changed.json'));
     Object.assign(api().artifacts, { store });
     expect(code).to.equal(1);
-    expect(err).to.include('damaged on its way');
+    expect(err).to.include('damaged in transit');
     expect(existsSync(join(directory(), 'changed.json'))).to.equal(false);
   });
 });

@@ -69,13 +69,13 @@ describe('svc runs', () => {
     expect(out).to.match(/\nsend +pending +echo +report pay\n/);
   });
 
-  it('says what steps of waiting runs wait for, in lists and while it follows one', async () => {
+  it('says what the steps of waiting runs wait for, in lists and while following a run', async () => {
     const asked = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
     const { run, wait } = await waitingRun(api(), asked);
     const listed = await call(['list', '--state', 'waiting']);
     expect(listed.out).to.match(/ATTEMPT +WAITS FOR\n/);
     expect(listed.out).to.match(new RegExp(`\n${run} .* approval ${wait}: Pay\\?\n`));
-    const written = new Signal<string>('what was written');
+    const written = new Signal<string>('the output');
     const stop = new AbortController();
     const following = call(['follow', run], { written, signal: stop.signal });
     await written.wait((text) => text === `step pay waits for approval ${wait}: Pay?\n`);
@@ -113,7 +113,7 @@ describe('svc runs', () => {
     ] as const) {
       const task = await newTask();
       const id = await startRun(task);
-      const written = new Signal<string>('what was written');
+      const written = new Signal<string>('the output');
       const following = call(['follow', id], { written });
       await written.wait((text) => text.startsWith('running'));
       await api().append(`run-${id}`, [{ type: 'RunStepCompleted', data: stepEnd('first') }]);
@@ -142,7 +142,7 @@ describe('svc runs', () => {
     const task = await newTask();
     const other = await newTask();
     const interrupt = new AbortController();
-    const written = new Signal<string>('what was written');
+    const written = new Signal<string>('the output');
     const first = await startRun(task);
     const following = call(['follow', '--task', task, '--json'], {
       written,
@@ -182,15 +182,6 @@ describe('svc runs', () => {
     expect((await call(['show', retry])).out).to.match(/^params +\{"limit":5\}$/m);
     const running = await startRun(task);
     expect((await call(['retry', running])).code).to.equal(5);
-  });
-
-  it('counts the runs of a redrive, and retries them', async () => {
-    const task = await newTask();
-    for (let n = 0; n < 2; n += 1) await fail(await startRun(task), task);
-    const dry = await call(['redrive', '--task', task, '--dry-run']);
-    expect(dry.out).to.equal('2 failed runs would be retried\n');
-    const real = await call(['redrive', '--task', task, '--json']);
-    expect(real.json['details']).to.deep.include({ count: 2, dry_run: false });
   });
 
   it('cancels a run', async () => {

@@ -16,7 +16,7 @@ const MINUTE = 60_000;
  * The schedule state of a task created at 08:00:01 that fires each minute, unless specified
  * otherwise.
  */
-function rhythmOf(fields: Partial<TaskDefinition>): ScheduleState {
+function scheduleStateOf(fields: Partial<TaskDefinition>): ScheduleState {
   const task = definition({ schedule_expr: '* * * * *', ...fields });
   const next = '2026-03-01T08:01:00.000Z';
   const data = { definition: task, anchor: '2026-03-01T08:00:00.000Z', next_fire_at: next };
@@ -35,22 +35,22 @@ describe('the backlog of a task', () => {
   const lengths = [90 * 1000, 90 * MINUTE, 3 * 1440 * MINUTE];
   for (const [name, fields] of Object.entries(tasks)) {
     it(`has the runs that a release starts: ${name}`, () => {
-      const schedule = rhythmOf(fields);
+      const schedule = scheduleStateOf(fields);
       const rule = compileRule(schedule.definition, schedule.anchor);
       for (const length of lengths) {
         const now = fromIso('2026-03-01T08:00:00.000Z') + length;
-        const owed = taskBacklog('1', schedule, now);
+        const backlog = taskBacklog('1', schedule, now);
         const runsBy = (missed: Parameters<typeof decideFires>[4]): number =>
           decideFires('1', schedule, rule, now, missed).runs.length;
         for (const policy of misfirePolicies) {
-          const runs = owed?.runs[policy] ?? 0;
+          const runs = backlog?.runs[policy] ?? 0;
           expect(runs, `${policy} ${length}`).to.equal(runsBy({ policy, upTo: now }));
         }
-        expect(owed?.runs.own ?? 0, `own ${length}`).to.equal(runsBy(null));
+        expect(backlog?.runs.own ?? 0, `own ${length}`).to.equal(runsBy(null));
         const { count, first, last } = rule.countBetween(fromIso('2026-03-01T08:01:00Z') - 1, now);
-        expect(owed?.count ?? 0).to.equal(count);
-        expect(owed?.first).to.equal(first === null ? undefined : toIso(first));
-        expect(owed?.last).to.equal(last === null ? undefined : toIso(last));
+        expect(backlog?.count ?? 0).to.equal(count);
+        expect(backlog?.first).to.equal(first === null ? undefined : toIso(first));
+        expect(backlog?.last).to.equal(last === null ? undefined : toIso(last));
       }
     });
   }
@@ -106,20 +106,21 @@ describe('the backlog of a task', () => {
     ] as const) {
       for (const said of ['own', ...misfirePolicies] as const) {
         const story = make();
-        const owed = taskBacklog('1', story.state, story.now);
-        expect(owed, make.name).to.include({ count });
+        const backlog = taskBacklog('1', story.state, story.now);
+        expect(backlog, make.name).to.include({ count });
         if (said !== 'own') story.release(said);
-        expect(owed?.runs[said], `${make.name} ${said}`).to.equal(story.lookAll().fired.length);
+        expect(backlog?.runs[said], `${make.name} ${said}`).to.equal(story.lookAll().fired.length);
       }
     }
   });
 
   it('is empty for a task that is paused, not due, or has used its max_runs', () => {
     const late = fromIso('2026-03-01T09:00:00.000Z');
-    const paused: ScheduleState = { ...rhythmOf({}), status: 'paused' };
+    const paused: ScheduleState = { ...scheduleStateOf({}), status: 'paused' };
     expect(taskBacklog('1', paused, late)).to.equal(null);
-    expect(taskBacklog('1', rhythmOf({}), fromIso('2026-03-01T08:00:59.000Z'))).to.equal(null);
-    const schedule = rhythmOf({ max_runs: 3 });
+    const early = fromIso('2026-03-01T08:00:59.000Z');
+    expect(taskBacklog('1', scheduleStateOf({}), early)).to.equal(null);
+    const schedule = scheduleStateOf({ max_runs: 3 });
     const spent: ScheduleState = {
       ...schedule,
       fires: {

@@ -155,7 +155,7 @@ describe('svc tasks', () => {
     expect(requested?.metadata.reason).to.equal('to see it');
   });
 
-  it('runs a task with params: JSON, else a string, each over --params', async () => {
+  it('runs a task with params, each JSON or a string, which override --params', async () => {
     const schema = '{"type": "object", "properties": {"limit": {"type": "integer"}}}';
     const id = await make({ payload: { params: { limit: 1, shop: 'a' }, pipeline: [] } });
     const changed = await call(['tasks', 'update', id, '--params-schema', schema]);

@@ -9,7 +9,7 @@ import {
 describe('the settings of artifacts', () => {
   const bucket = { SVC_ARTIFACTS_S3_BUCKET: 'results' };
 
-  it('name the data directory by default, and Amazon for a bucket alone', () => {
+  it('default to the data directory, and to Amazon if only a bucket is set', () => {
     expect(artifactConfiguration({}).s3).to.equal(undefined);
     expect(artifactConfiguration(bucket).s3).to.deep.equal({
       bucket: 'results',
@@ -73,7 +73,7 @@ describe('the settings of artifacts', () => {
     });
   }
 
-  it('cause a warning where other machines could not read the files', () => {
+  it('cause a warning if other machines could not read the files', () => {
     const servers = {
       SVC_EVENT_STORE_URL: 'esdb://store',
       SVC_READ_MODEL_URL: 'mongodb://m',

@@ -17,7 +17,7 @@ function faultOf(env: Environment): string {
     expect(error).to.be.instanceOf(ConfigurationError);
     return (error as ConfigurationError).message;
   }
-  return expect.fail('it was accepted');
+  return expect.fail('the settings were accepted');
 }
 
 describe('the configuration', () => {
@@ -74,7 +74,9 @@ describe('the configuration', () => {
       requireScopes: false,
       webuiRequireAuth: false,
       secrets: {
-        ...{ keys: undefined, directory: undefined, vault: undefined },
+        keys: undefined,
+        directory: undefined,
+        vault: undefined,
         grants: { namespaces: new Map(), hosts: new Map(), grantsDefault: true },
       },
       artifacts: { maxBytes: 16_777_216, s3: undefined },

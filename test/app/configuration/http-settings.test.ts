@@ -12,7 +12,7 @@ function faultOf(env: Environment): string {
     expect(error).to.be.instanceOf(ConfigurationError);
     return (error as ConfigurationError).message;
   }
-  return expect.fail('it was accepted');
+  return expect.fail('the settings were accepted');
 }
 
 const proxiesOf = (env: Environment): object => {

@@ -27,7 +27,7 @@ describe('a weak key', () => {
   }
 
   for (const variable of ['JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY', 'SVC_WEBHOOK_KEY']) {
-    it(`stops the start in production, with the remedy: ${variable}`, () => {
+    it(`prevents the start in production, with an error that names the remedy: ${variable}`, () => {
       const strong = { JWT_SECRET_KEY: good('strong').toString('base64') };
       const env = {
         NODE_ENV: 'production',
@@ -47,7 +47,7 @@ describe('a weak key', () => {
       ).to.deep.equal([]);
     });
 
-    it(`is a warning elsewhere, which does not show it: ${variable}`, () => {
+    it(`causes a warning elsewhere, which does not show the key: ${variable}`, () => {
       expect(readConfiguration({ [variable]: 'abcabcab'.repeat(4) }).warnings).to.deep.equal([
         `${variable} is weak and would be rejected in production: ` +
           'it has only 3 different bytes; create one with openssl rand -base64 32',
@@ -57,7 +57,7 @@ describe('a weak key', () => {
 });
 
 describe('a random key', () => {
-  it('is not weak, in any encoding that people use', () => {
+  it('is not weak in any common encoding', () => {
     for (let seed = 0; seed < 2_000; seed += 1) {
       const bytes = good(`${seed}`);
       const keys = [

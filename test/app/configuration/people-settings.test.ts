@@ -24,12 +24,12 @@ function faultOf(env: Environment): string {
     expect(error).to.be.instanceOf(ConfigurationError);
     return (error as ConfigurationError).message;
   }
-  return expect.fail('it was accepted');
+  return expect.fail('the settings were accepted');
 }
 const peopleOf = (env: Environment) => readConfiguration({ ...given, ...env }).people;
 
 describe('the settings of OpenID Connect', () => {
-  it('are read, with the issuer as it is written', () => {
+  it('are read, with the issuer exactly as written', () => {
     expect(readConfiguration({}).people).to.equal(null);
     expect(peopleOf({ SVC_OIDC_CLIENT_SECRET: 's' })).to.deep.equal({
       issuer: given.SVC_OIDC_ISSUER,
@@ -41,7 +41,7 @@ describe('the settings of OpenID Connect', () => {
     });
   });
 
-  it('take rules with paths, other values, namespaces, and for everyone', () => {
+  it('accept rules with paths, other types of values, namespaces, and for everyone', () => {
     const rules = [
       { claim: ['realm_access', 'roles'], is: 'x', scopes: ['admin'], namespace: 'billing' },
       { claim: 'staff', is: true, scopes: ['tasks:read'] },
@@ -66,10 +66,10 @@ describe('the settings of OpenID Connect', () => {
     ],
     ['{}', /is "{}"; it must be a JSON list of rules such as \[\{"claim"/],
     ['[]', /is "\[\]"/],
-    ['[1]', /rule 1 is invalid: it is no object/],
+    ['[1]', /rule 1 is invalid: it is not an object/],
     [
       '[{"claim":"a","scopes":["b"]},{"claims":"a","scopes":["b"]}]',
-      /rule 2 .*"claims" is no field/,
+      /rule 2 .*"claims" is not a field/,
     ],
     ['[{"claim":"","scopes":["b"]}]', /claim must be the name of a claim/],
     ['[{"claim":[],"scopes":["b"]}]', /claim must be the name of a claim/],
@@ -82,14 +82,14 @@ describe('the settings of OpenID Connect', () => {
     ['[{"claim":"a","scopes":["ops"],"namespace":"b"}]', /ops concerns the whole service/],
   ];
   for (const [rules, words] of bad) {
-    it(`refuse the rules ${rules}`, () => {
+    it(`reject the rules ${rules}`, () => {
       expect(faultOf({ ...given, SVC_OIDC_CLAIMS: rules }))
         .to.match(/^SVC_OIDC_CLAIMS/)
         .and.match(words);
     });
   }
 
-  it('name what is missing', () => {
+  it('name a missing setting', () => {
     const { SVC_OIDC_CLIENT_ID, SVC_OIDC_CLAIMS, SVC_OIDC_ISSUER } = given;
     expect(faultOf({ SVC_OIDC_CLIENT_ID })).to.equal(
       'SVC_OIDC_ISSUER is not set, but SVC_OIDC_CLIENT_ID is; set both or neither',
@@ -105,7 +105,7 @@ describe('the settings of OpenID Connect', () => {
     );
   });
 
-  it('allow plain HTTP for this machine alone, and in production not at all', () => {
+  it('allow plain HTTP only for this machine, and never in production', () => {
     for (const issuer of [
       'http://127.0.0.1:9000',
       'http://localhost:9000/a',
@@ -125,7 +125,7 @@ describe('the settings of OpenID Connect', () => {
     }
   });
 
-  it('need the public address in production, for the way back', () => {
+  it('need the public address in production, for the redirect back', () => {
     for (const url of [undefined, 'http://tasks.example']) {
       expect(faultOf({ ...given, ...production, SVC_PUBLIC_URL: url })).to.match(
         /^SVC_PUBLIC_URL must be/,
@@ -135,7 +135,7 @@ describe('the settings of OpenID Connect', () => {
     expect(readConfiguration(env).people).to.not.equal(null);
   });
 
-  it('refuse what would let others in', () => {
+  it('reject insecure values', () => {
     expect(faultOf({ ...given, SVC_OIDC_AUDIENCE: 'tasks' })).to.match(
       /^SVC_OIDC_AUDIENCE is the id of the client/,
     );

@@ -31,7 +31,7 @@ describe('a secret setting in a file', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('is rejected beside the setting itself', () => {
+  it('is rejected together with the setting itself', () => {
     const env = { SVC_ADMIN_SECRET: 'x', SVC_ADMIN_SECRET_FILE: file('y') };
     const fault =
       'SVC_ADMIN_SECRET_FILE is set together with SVC_ADMIN_SECRET; set only one of them';

@@ -20,7 +20,7 @@ describe('the settings of secrets', () => {
     });
   });
 
-  it('give keys by white space or commas, the one that encrypts first', () => {
+  it('give keys separated by white space or commas, with the one that encrypts first', () => {
     const { keys } = secretsOf({ SVC_SECRETS_KEY: `${key(1)}\n${key(2)}, ${key(3)}` });
     expect(keys?.map((each) => each[0])).to.deep.equal([1, 2, 3]);
   });
@@ -48,8 +48,11 @@ describe('the settings of secrets', () => {
   it('name a Vault', () => {
     const env = { SVC_VAULT_ADDR: 'https://vault.example:8200/', SVC_VAULT_TOKEN_FILE: '/t' };
     expect(secretsOf(env).vault).to.deep.equal({
-      ...{ address: 'https://vault.example:8200', token: undefined, tokenFile: '/t' },
-      ...{ mount: 'secret', path: '{namespace}/{name}' },
+      address: 'https://vault.example:8200',
+      token: undefined,
+      tokenFile: '/t',
+      mount: 'secret',
+      path: '{namespace}/{name}',
     });
     const moved = { ...env, SVC_VAULT_MOUNT: '/kv/', SVC_VAULT_PATH: 'a/{namespace}/{name}/' };
     expect(secretsOf(moved).vault).to.include({ mount: 'kv', path: 'a/{namespace}/{name}' });

@@ -31,7 +31,7 @@ describe('the report of dependencies', () => {
     return readDependencies(directory());
   }
 
-  it('lists the production tree with licences, and counts all', () => {
+  it('lists the production dependencies with licences, and counts all licences', () => {
     const scripted = { ...sound, license: 'ISC', hasInstallScript: true };
     const found = project({
       'node_modules/one': sound,
@@ -49,7 +49,7 @@ describe('the report of dependencies', () => {
     );
   });
 
-  it('finds licences that are missing, not allowed, or not those of the lock file', () => {
+  it('finds licences that are missing, not allowed, or differ from the lock file', () => {
     const { license: _none, ...without } = sound;
     write('node_modules/other/package.json', { version: '1.0.0', license: 'GPL-3.0-only' });
     const found = project({
@@ -64,9 +64,10 @@ describe('the report of dependencies', () => {
     ]);
   });
 
-  it('finds install scripts that are not denied by name, also where the lock file hides them', () => {
+  it('finds install scripts that are not denied by name, even if the lock file hides them', () => {
     write('node_modules/hidden/package.json', {
-      ...{ version: '1.0.0', license: 'MIT' },
+      version: '1.0.0',
+      license: 'MIT',
       scripts: { postinstall: 'node steal.js' },
     });
     const scripted = { ...sound, hasInstallScript: true };
@@ -116,7 +117,7 @@ describe('a licence', () => {
   }
 });
 
-describe('the answer of npm audit', () => {
+describe('the response of npm audit', () => {
   it('names vulnerable packages', () => {
     const vulnerabilities = { ws: { severity: 'high', range: '<8.17.1' } };
     expect(advisoriesIn(JSON.stringify({ vulnerabilities }))).to.deep.equal({
@@ -129,7 +130,7 @@ describe('the answer of npm audit', () => {
     });
   });
 
-  it('is told apart from no answer', () => {
+  it('is distinguished from no response', () => {
     const failed = { message: '405 Method Not Allowed', error: { summary: '' } };
     expect(advisoriesIn(JSON.stringify(failed))).to.deep.equal({
       kind: 'unavailable',

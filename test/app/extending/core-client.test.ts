@@ -54,7 +54,7 @@ describe("an extension's client of the service", () => {
     }
   });
 
-  it('reports its own signal if that ends the wait during a response', async () => {
+  it('reports the abort of its own signal if that ends the wait for a response', async () => {
     const stop = new AbortController();
     answer = (_request, response) => {
       response.writeHead(200, { 'content-length': 10 });
@@ -66,21 +66,24 @@ describe("an extension's client of the service", () => {
     expect(error).to.include({ name: 'AbortError' });
   });
 
-  /** A response that continues as long as somebody reads it. @returns resolves once nobody does */
+  /**
+   * A response that continues as long as somebody reads it.
+   * @returns resolves when the reader disconnects
+   */
   function endless(contentType: string, piece: string): Promise<void> {
     return new Promise((left) => {
       answer = (_request, response) => {
-        const goOn = (): void => {
+        const writeMore = (): void => {
           while (!response.destroyed && response.write(piece));
         };
         response.writeHead(200, { 'content-type': contentType });
-        response.on('drain', goOn).once('close', left);
-        goOn();
+        response.on('drain', writeMore).once('close', left);
+        writeMore();
       };
     });
   }
 
-  it('is refused a live stream by name, at once, and closes it', async () => {
+  it('rejects a live stream at once, naming it, and closes it', async () => {
     for (const type of ['text/event-stream; charset=utf-8', 'text/event-stream']) {
       const left = endless(type, ': heartbeat\n\n');
       const error = await fault();

@@ -60,7 +60,7 @@ describe('a direct tool call', () => {
     ]);
   });
 
-  it('keeps its slot for ten seconds if it ignores that its caller has gone', async () => {
+  it('keeps its slot for ten seconds if it ignores that its caller has disconnected', async () => {
     const { calls, call, gone, clock, slots } = make(1);
     void calls.carryOut(call, () => new Promise(() => {}));
     await settle();

@@ -12,28 +12,37 @@ const extension = { id: 'mail', granted: [] };
 
 describe("an extension's own agent", () => {
   let api: RunningApi;
-  let going: Supervisor;
+  let supervisor: Supervisor;
   beforeEach(async () => {
     api = await RunningApi.start();
-    going = new Supervisor(api.clock, createTelemetry({ level: 'silent' }));
+    supervisor = new Supervisor(api.clock, createTelemetry({ level: 'silent' }));
   });
   afterEach(async () => {
-    await going.end();
+    await supervisor.end();
     await api.close();
   });
 
   const agentsOf = async (tokenSeconds: number): Promise<ExtensionAgents> => {
     const { store, readModel, clock, settings } = api;
     const quotas = new LiveQuotas(store, undefined, silent.failures);
-    const indexes = followIndexes(store, readModel, going, quotas);
-    await eventually(() => going.notRunning().length === 0);
-    const { signal } = going;
+    const indexes = followIndexes(store, readModel, supervisor, quotas);
+    await eventually(() => supervisor.notRunning().length === 0);
+    const { signal } = supervisor;
     return new ExtensionAgents({
-      ...{ store, indexes, clock, signal, tokenSeconds },
+      store,
+      indexes,
+      clock,
+      signal,
+      tokenSeconds,
       keys: settings.tokenKeys,
       quotaParts: {
-        ...{ store, readModel, clock, quotas, telemetry: silent },
-        ...{ coordination: api.coordination, positions: { wait: () => true } },
+        store,
+        readModel,
+        clock,
+        quotas,
+        telemetry: silent,
+        coordination: api.coordination,
+        positions: { wait: () => true },
       },
       causation: { present: null, depthAfter: async () => 0 },
     });
@@ -58,7 +67,7 @@ describe("an extension's own agent", () => {
     expect(sessions()).to.equal(1);
   });
 
-  it('uses another one after its sessions were ended', async () => {
+  it('uses another token after its sessions have ended', async () => {
     const agents = await agentsOf(3600);
     const token = await agents.tokenOf(extension);
     const id = await agents.idOf(extension);
@@ -73,7 +82,7 @@ describe("an extension's own agent", () => {
     expect(sessions()).to.equal(4);
   });
 
-  it('starts no session for each call if tokens last a minute', async () => {
+  it('does not start a session for each call if tokens last a minute', async () => {
     const agents = await agentsOf(60);
     const token = await agents.tokenOf(extension);
     expect(await agents.tokenOf(extension)).to.equal(token);

@@ -5,7 +5,7 @@ import { projectNewerShapes } from '../../../app/projecting/newer-shapes-project
 import { checkpointOf } from '../../../app/projecting/projector-host.ts';
 import { reportProjections } from '../../../app/projecting/projector-report.ts';
 import { decorate } from '../../../domain/decorate.ts';
-import { silent } from '../../../observability/telemetry.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import { recallReport } from '../../../projections/projector/projection-report.ts';
 import type { Projection } from '../../../projections/read-model.ts';
 import { agentsProjection } from '../../../projections/views/agents.ts';
@@ -14,6 +14,7 @@ import type { Coordination } from '../../../scheduler/coordination.ts';
 import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
 import { ProjectorHarness } from '../../projections/projector-harness.ts';
 import { request } from '../../projections/recorded.ts';
+import { reportingTo } from '../../support/reporting-to.ts';
 import { eventually } from '../../support/signals.ts';
 import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 
@@ -29,6 +30,8 @@ describe('a projector beside one of an older release', () => {
   let harness: ProjectorHarness;
   let coordination: Coordination;
   let looks = 0;
+  /** Whether what the leading projector builds cannot be read. */
+  let fails = false;
   let close: () => Promise<void>;
   const ending: (() => Promise<void>)[] = [];
 
@@ -40,9 +43,11 @@ describe('a projector beside one of an older release', () => {
       telemetry: silent,
     });
     looks = 0;
+    fails = false;
     coordination = decorate<Coordination>(opened, {
       recall: (name) => {
         looks += 1;
+        if (fails) return Promise.reject(new Error('refused'));
         return opened.recall(name);
       },
     });
@@ -58,7 +63,7 @@ describe('a projector beside one of an older release', () => {
     await close();
   });
 
-  /** Runs something until it is ended, here or after the test. */
+  /** Runs something until the returned function or the end of the test stops it. */
   const until = (run: (signal: AbortSignal) => Promise<void>): (() => Promise<void>) => {
     const stop = new AbortController();
     const ended = run(stop.signal);
@@ -70,24 +75,39 @@ describe('a projector beside one of an older release', () => {
     return end;
   };
 
-  /** A leading projector with the next fence. @returns a function that ends its report and its lead */
+  /** A leading projector with the next fence. @returns a function that ends it */
   const lead = (fence: number, views: readonly Projection[]): (() => Promise<void>) => {
     const projector = harness.start(views);
     return until((signal) =>
       reportProjections({
-        ...{ coordination, fence, clock: new SystemClock(), telemetry: silent, signal, every: 5 },
+        coordination,
+        fence,
+        clock: new SystemClock(),
+        telemetry: silent,
+        signal,
+        every: 5,
         status: () => projector.status(),
       }),
     );
   };
 
-  const beside = (projections: readonly Projection[], owner = 'new'): (() => Promise<void>) =>
+  const beside = (
+    projections: readonly Projection[],
+    owner = 'new',
+    telemetry: Telemetry = silent,
+  ): (() => Promise<void>) =>
     until((signal) =>
       projectNewerShapes(
         {
           stores: { store: harness.store, readModel: harness.readModel, coordination },
-          ...{ projections, owner, lease: LEASE, gatherMs: 0, look: 5 },
-          ...{ clock: new SystemClock(), telemetry: silent, onCheckpoint: () => undefined },
+          projections,
+          owner,
+          lease: LEASE,
+          gatherMs: 0,
+          look: 5,
+          clock: new SystemClock(),
+          telemetry,
+          onCheckpoint: () => undefined,
         },
         signal,
       ),
@@ -103,7 +123,7 @@ describe('a projector beside one of an older release', () => {
       expect(await harness.readModel.checkpoint(view)).to.equal(position);
     });
 
-  it('builds and feeds the views that the other does not know, and leaves the rest to it', async () => {
+  it('builds and updates the views that the older one does not know, and leaves the others to it', async () => {
     lead(1, [agents, runs]);
     await addRun('a');
     beside([agents, newRuns]);
@@ -122,7 +142,7 @@ describe('a projector beside one of an older release', () => {
     });
   });
 
-  it('ends when a projector of its release leads, which continues with its views', async () => {
+  it('ends when a projector of its own release leads, which continues with its views', async () => {
     const endOfOld = lead(1, [agents, runs]);
     beside([agents, newRuns]);
     await isAt(newRuns, await addRun('a'));
@@ -138,7 +158,7 @@ describe('a projector beside one of an older release', () => {
     expect(await harness.readModel.generations(newRuns)).to.deep.equal([1]);
   });
 
-  it('feeds views that a former leader of its release built', async () => {
+  it('updates views that a former leader of its own release built', async () => {
     const endOfNew = lead(1, [agents, newRuns]);
     await isAt(newRuns, await addRun('a'));
     await endOfNew();
@@ -158,7 +178,7 @@ describe('a projector beside one of an older release', () => {
     await isAt(newRuns, await addRun('b'));
   });
 
-  it('builds nothing that can be read in an older shape, or that is older than what the other builds', async () => {
+  it("builds no view that can be read in an older shape, or whose shape is older than the leader's", async () => {
     lead(1, [agents, newRuns]);
     await isAt(newRuns, await addRun('a'));
     beside([agents, runs]);
@@ -168,7 +188,23 @@ describe('a projector beside one of an older release', () => {
     expect(await harness.readModel.schemas(runs)).to.deep.equal([newRuns.schema]);
   });
 
-  it('builds nothing while nobody leads', async () => {
+  it('continues while it cannot tell what the leader builds, which is logged until it can', async () => {
+    const lines: string[] = [];
+    const say = (message: string): void => void lines.push(message);
+    lead(1, [agents, runs]);
+    beside([agents, newRuns], 'new', reportingTo({ warn: say, error: say, info: say }));
+    await isAt(newRuns, await addRun('a'));
+    fails = true;
+    const message = 'could not check what the leading projector lacks; retrying';
+    await eventually(() => lines.includes(message));
+    await isAt(newRuns, await addRun('b'));
+    fails = false;
+    const over = `succeeded again after: ${message}`;
+    await eventually(() => lines.includes(over));
+    expect(lines.filter((line) => line.includes(message))).to.deep.equal([message, over]);
+  });
+
+  it('builds nothing while no process leads', async () => {
     beside([agents, newRuns]);
     await addRun('a');
     await eventually(() => looks > 4);

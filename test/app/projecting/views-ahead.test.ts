@@ -36,7 +36,7 @@ describe('the lag of views in svc doctor', () => {
     expect(first?.advice).to.include('rebuilds them');
   });
 
-  it('says the same if that log has grown beyond them', async () => {
+  it('says the same if this log has grown beyond those views', async () => {
     const [first] = await findings('0000000000000012', '0000000000000020', undefined, false);
     expect(first?.verdict).to.equal('fault');
     expect(first?.found).to.include(

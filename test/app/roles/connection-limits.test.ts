@@ -59,7 +59,7 @@ describe('a server with limits for connections', () => {
     return answer.toString();
   }
 
-  it('answers an address that has too many of them with 429, the reason and Retry-After', async () => {
+  it('responds to an address with too many connections with 429, the reason and Retry-After', async () => {
     await start({ SVC_CONNECTIONS_PER_ADDRESS: '2' });
     const first = await open();
     await open();
@@ -75,7 +75,7 @@ describe('a server with limits for connections', () => {
     expect(await ask(await open())).to.match(/^HTTP\/1\.1 200/);
   });
 
-  it('answers 503 when too many connections have shown no valid token', async () => {
+  it('responds with 503 when too many connections have not shown a valid token', async () => {
     await start({ SVC_UNAUTHENTICATED_CONNECTIONS: '1' });
     const first = await open();
     expect(await text(await open())).to.match(
@@ -87,13 +87,13 @@ describe('a server with limits for connections', () => {
     expect(refused).to.deep.equal([{ limit: 'unauthenticated' }]);
   });
 
-  it('limits no trusted proxy, which connects for many clients', async () => {
+  it('does not limit a trusted proxy, which connects for many clients', async () => {
     await start({ SVC_CONNECTIONS_PER_ADDRESS: '1' }, { trust: 1 });
     const both = [await open(), await open()];
     for (const socket of both) expect(await ask(socket)).to.match(/^HTTP\/1\.1 200/);
   });
 
-  it('has no limit at 0', async () => {
+  it('has no limit if the setting is 0', async () => {
     await start({ SVC_CONNECTIONS_PER_ADDRESS: '0', SVC_UNAUTHENTICATED_CONNECTIONS: '0' });
     const some = [await open(), await open(), await open()];
     for (const socket of some) expect(await ask(socket)).to.match(/^HTTP\/1\.1 200/);

@@ -42,7 +42,7 @@ describe('threads that evaluate expressions', function () {
     return found !== undefined && 'value' in found ? found.value : found;
   };
 
-  it('give what the expressions give at once', async () => {
+  it('return the same results as a direct evaluation', async () => {
     const texts = [
       'sort(params.rows)',
       'length(params.name)',
@@ -59,7 +59,7 @@ describe('threads that evaluate expressions', function () {
     expect(valueOf(sum, 'sum(@)')).to.equal(6);
   });
 
-  it('fail with the same message, at the first expression that fails', async () => {
+  it('fail with the same message as a direct evaluation, at the first expression that fails', async () => {
     const endless = 'params.rows[?length($.params.rows[?length($.params.rows) > `0`]) > `0`]';
     const rows = Array.from({ length: 1_000 }, (_, n) => n);
     const large = { ...scope, params: { rows } };
@@ -84,7 +84,7 @@ describe('threads that evaluate expressions', function () {
     expect(JSON.stringify(values.get('$.secrets.TOKEN'))).to.include('a secret is used whole');
   });
 
-  it('see the results of steps as they become known, of any number of runs', async () => {
+  it('get the results of steps as they become known, for any number of runs', async () => {
     const text = 'join(`""`, keys(steps))';
     const seen = async (run: string, names: readonly string[]): Promise<unknown> => {
       const steps = Object.fromEntries(names.map((name) => [name, 1]));

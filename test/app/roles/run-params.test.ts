@@ -35,7 +35,7 @@ describe('params in a whole service', () => {
     return run;
   };
 
-  it('go from one task to another by tasks.run, and are checked by the other', async () => {
+  it('are passed from one task to another by tasks.run, and checked by the other', async () => {
     const child = await counting('never.published');
     const parent = await service.listen('not.published', [
       { uses: 'tasks.run', with: { task_id: child, params: { n: '${params.n}' } } },
@@ -53,7 +53,7 @@ describe('params in a whole service', () => {
     });
   });
 
-  it('that an event task lacks fail its run, which a retry can give them', async () => {
+  it('that an event task lacks make its run fail, and can be given in a retry', async () => {
     const task = await counting('orders.created');
     await service.publish('orders.created');
     const failed = await ended(task);

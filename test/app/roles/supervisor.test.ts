@@ -9,7 +9,7 @@ import { reportingTo } from '../../support/reporting-to.ts';
 describe('supervised work', () => {
   const clock = new VirtualClock();
   let logged: { readonly level: string; readonly message: string }[];
-  let going: Supervisor;
+  let supervisor: Supervisor;
 
   beforeEach(() => {
     logged = [];
@@ -23,7 +23,7 @@ describe('supervised work', () => {
       warn: note('warn'),
       error: note('error'),
     };
-    going = new Supervisor(
+    supervisor = new Supervisor(
       clock,
       reportingTo(log, () => clock.steady()),
     );
@@ -36,47 +36,47 @@ describe('supervised work', () => {
   /** Ends when it is stopped. */
   const untilAborted = (): Promise<void> =>
     new Promise((resolve) => {
-      going.signal.addEventListener('abort', () => resolve(), { once: true });
+      supervisor.signal.addEventListener('abort', () => resolve(), { once: true });
     });
 
   it('waits longer each time it fails soon after its start, and logs one warning', async () => {
     const begun: number[] = [];
-    going.supervise('counting', async (started) => {
+    supervisor.supervise('counting', async (started) => {
       begun.push(clock.now());
       started();
-      throw new Error('the views are away');
+      throw new Error('the views are unavailable');
     });
     await settle();
     await clock.advance(1_000);
     const [first = 0] = begun;
     expect(begun.map((at) => at - first)).to.deep.equal([0, 100, 350, 850]);
     expect(levels()).to.deep.equal(['warn']);
-    await going.end();
+    await supervisor.end();
   });
 
-  it('restarts the pauses after a long time without a failure', async () => {
+  it('starts again with short pauses after a long time without a failure', async () => {
     const begun: number[] = [];
-    going.supervise('counting', async (started) => {
+    supervisor.supervise('counting', async (started) => {
       begun.push(clock.now());
       started();
-      await clock.sleep(60_000, going.signal);
-      throw new Error('the views are away');
+      await clock.sleep(60_000, supervisor.signal);
+      throw new Error('the views are unavailable');
     });
     await settle();
     await clock.advance(121_000);
     const [first = 0] = begun;
     expect(begun.map((at) => at - first)).to.deep.equal([0, 60_100, 120_200]);
-    await going.end();
+    await supervisor.end();
   });
 
-  it('counts from its first report that it has started', async () => {
+  it('counts its running time from its first report that it has started', async () => {
     const begun: number[] = [];
-    going.supervise('following', async (started) => {
+    supervisor.supervise('following', async (started) => {
       begun.push(clock.now());
       started();
-      await clock.sleep(60_000, going.signal);
+      await clock.sleep(60_000, supervisor.signal);
       started();
-      throw new Error('the views are away');
+      throw new Error('the views are unavailable');
     });
     await settle();
     await clock.advance(121_000);
@@ -84,33 +84,33 @@ describe('supervised work', () => {
     expect(begun.map((at) => at - first)).to.deep.equal([0, 60_100, 120_200]);
     // It had worked for a while before it failed again.
     expect(levels()).to.deep.equal(['warn', 'info', 'warn']);
-    await going.end();
+    await supervisor.end();
   });
 
   it('is listed as not running until it has started', async () => {
     const ready = deferred();
-    going.supervise('counting', async (started) => {
+    supervisor.supervise('counting', async (started) => {
       await ready.promise;
       started();
       await untilAborted();
     });
-    expect(going.notRunning()).to.deep.equal([
+    expect(supervisor.notRunning()).to.deep.equal([
       { name: 'counting', state: 'starting', problem: null },
     ]);
     ready.resolve();
     await settle();
-    expect(going.notRunning()).to.deep.equal([]);
-    await going.end();
-    expect(going.notRunning()).to.deep.include({
+    expect(supervisor.notRunning()).to.deep.equal([]);
+    await supervisor.end();
+    expect(supervisor.notRunning()).to.deep.include({
       name: 'counting',
       state: 'stopped',
       problem: null,
     });
   });
 
-  it('restarts after a growing pause, with the problem shown', async () => {
+  it('restarts after a growing pause, and shows the problem', async () => {
     let begun = 0;
-    going.supervise('counting', () => {
+    supervisor.supervise('counting', () => {
       begun += 1;
       return Promise.reject(new Error(`broken ${begun}`));
     });
@@ -120,54 +120,72 @@ describe('supervised work', () => {
       after.push(begun);
     }
     expect(after).to.deep.equal([1, 2, 3, 4, 5, 6, 7]);
-    expect(going.notRunning()).to.deep.equal([
+    expect(supervisor.notRunning()).to.deep.equal([
       { name: 'counting', state: 'failing', problem: 'broken 7' },
     ]);
     expect(levels()).to.deep.equal(['warn']);
-    await going.end();
+    await supervisor.end();
     await clock.advance(10_000);
     expect(begun).to.equal(7);
   });
 
   it('treats an unexpected end as a failure', async () => {
-    going.supervise('counting', (started) => {
+    supervisor.supervise('counting', (started) => {
       started();
       return Promise.resolve();
     });
     await settle();
-    expect(going.notRunning()).to.deep.include({
+    expect(supervisor.notRunning()).to.deep.include({
       name: 'counting',
       state: 'failing',
       problem: 'it ended unexpectedly',
     });
-    await going.end();
+    await supervisor.end();
+  });
+
+  it('retries work done once until it succeeds, and then counts it as running', async () => {
+    let begun = 0;
+    supervisor.superviseOnce('loading', () => {
+      begun += 1;
+      return begun < 3 ? Promise.reject(new Error('broken')) : Promise.resolve();
+    });
+    await clock.advance(100);
+    expect(supervisor.notRunning()).to.deep.include({
+      name: 'loading',
+      state: 'failing',
+      problem: 'broken',
+    });
+    await clock.advance(250);
+    expect(supervisor.notRunning()).to.deep.equal([]);
+    await supervisor.end();
+    expect(begun).to.equal(3);
   });
 
   it('logs one error if the log holds events of a newer release', async () => {
-    going.supervise('counting', () =>
+    supervisor.supervise('counting', () =>
       Promise.reject(new EventStoreError('NEWER_SCHEMA', 'RunTeleported is not known')),
     );
     await clock.advance(350);
     expect(levels()).to.deep.equal(['error']);
-    await going.end();
+    await supervisor.end();
   });
 
   it('ends all work, and waits for it', async () => {
     const slow = deferred();
-    going.supervise('one', async (started) => {
+    supervisor.supervise('one', async (started) => {
       started();
       await untilAborted();
       await slow.promise;
     });
-    going.supervise('two', () => Promise.reject(new Error('broken')));
+    supervisor.supervise('two', () => Promise.reject(new Error('broken')));
     await settle();
     let ended = false;
-    const ending = going.end().then(() => (ended = true));
+    const ending = supervisor.end().then(() => (ended = true));
     await settle();
     expect(ended).to.equal(false);
     slow.resolve();
     await ending;
-    expect(going.notRunning().map(({ state }) => state)).to.deep.equal(['stopped', 'stopped']);
+    expect(supervisor.notRunning().map(({ state }) => state)).to.deep.equal(['stopped', 'stopped']);
     expect(clock.pending).to.equal(0);
   });
 });

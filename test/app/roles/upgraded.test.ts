@@ -20,7 +20,9 @@ describe('a server with WebSockets', () => {
     app.get('/waits', () => void (waiting += 1));
     const clock = new VirtualClock();
     server = await listen(app, { host: '127.0.0.1', port: 0 }, Infinity, {
-      ...{ clock, telemetry, tls: null },
+      clock,
+      telemetry,
+      tls: null,
     });
     const upgrades = new Sockets();
     server.on('upgrade', (...given) => upgrades.receive(app, server, ...given));
@@ -52,7 +54,7 @@ describe('a server with WebSockets', () => {
     );
   });
 
-  it('stops while one of them waits for a response', async () => {
+  it('stops while an upgrade request waits for a response', async () => {
     waiting = 0;
     await ask('/waits');
     await eventually(() => waiting === 1);

@@ -107,7 +107,7 @@ describe('the announced address of a service', () => {
     }
   });
 
-  it('is used for an untrusted certificate, and the call fails with the reason', async () => {
+  it('is used despite an untrusted certificate, so the call fails with the reason', async () => {
     const { cert, key } = certificate('one');
     const files = { cert: readFileSync(cert), key: readFileSync(key) };
     const server = createTlsServer(files, (_, response) => response.end('{"instance":"a"}'));
@@ -124,7 +124,7 @@ describe('the announced address of a service', () => {
       /its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\); set NODE_EXTRA_CA_CERTS/,
     );
     leave({ instance: 'b', address: await serving('b') });
-    expect(await found(), 'one that is trusted counts first').to.match(/^http:/);
+    expect(await found(), 'a trusted address comes first').to.match(/^http:/);
   });
 
   it('is missing if the data directory is a file', async () => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { engineOptions } from '../../../app/starting/engine-options.ts';
 
 describe('the options of V8', () => {
-  it('collect without helpers and inline little with few processors', () => {
+  it('collect garbage without helper threads and inline little with few processors', () => {
     for (const alone of ['--no-parallel-scavenge', '--max-inlined-bytecode-size-cumulative=100']) {
       expect(engineOptions(1)).to.include(alone);
       expect(engineOptions(2)).to.include(alone);
@@ -11,7 +11,7 @@ describe('the options of V8', () => {
     }
   });
 
-  it('allocate all objects young with any number of processors', () => {
+  it('allocate all objects in the young generation with any number of processors', () => {
     for (const processors of [1, 2, 8]) {
       expect(engineOptions(processors)).to.include('--no-allocation-site-pretenuring');
     }

@@ -101,7 +101,7 @@ describe('the first start', () => {
   });
 
   for (const n of [1, 2]) {
-    it(`is completed after a crash instead of append ${n}`, async () => {
+    it(`is completed after a crash at append ${n}`, async () => {
       dieAt(n);
       await rejection(make());
       store.onAppend = () => {};
@@ -118,7 +118,7 @@ describe('the first start', () => {
     await rejection(make());
     expect(files().some((file) => file.endsWith('.draft.json'))).to.equal(true);
     store.afterAppend = () => {};
-    // Nobody has seen it yet.
+    // Nobody has seen these credentials yet.
     expect(await make()).to.deep.equal(kept());
     expect(await opens(kept())).to.equal(true);
     expect(await make()).to.equal(null);
@@ -130,8 +130,8 @@ describe('the first start', () => {
       if (!stream.startsWith('agent-')) return;
       others.push(...(await Promise.all([make(), make()])));
     };
-    const told = [await make(), ...others].filter((each) => each !== null);
-    expect(told).to.deep.equal([kept()]);
+    const reported = [await make(), ...others].filter((each) => each !== null);
+    expect(reported).to.deep.equal([kept()]);
     expect(files()).to.deep.equal(['admin-credentials.json']);
   });
 

@@ -51,7 +51,7 @@ describe('the signing keys', () => {
     });
   });
 
-  it('are rejected, and not replaced, if the file has none', () => {
+  it('are rejected, and not replaced, if the file has no valid key', () => {
     mkdirSync(join(directory(), 'data'));
     writeFileSync(file(), 'short');
     expect(() => keys()).to.throw(/has no key of 32 bytes or more/);

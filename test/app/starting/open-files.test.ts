@@ -28,7 +28,7 @@ describe('the limit of open files', () => {
     );
   });
 
-  it('leaves clients the rest, and always some', () => {
+  it('leaves the remaining files to clients, and always a minimum', () => {
     expect(maxClientConnections(20_000, 64)).to.equal(20_000 - 192 - 64);
     expect(maxClientConnections(256, 64)).to.equal(32);
     expect(maxClientConnections(Infinity, 64)).to.equal(Infinity);

@@ -21,7 +21,7 @@ describe('the keys of secrets', () => {
   const keyring = (given?: () => readonly Buffer[] | undefined): SecretKeyring =>
     new SecretKeyring({ directory: data(), given: given ?? (() => undefined), log: silent.log });
 
-  it('are generated with the first secret, for their owner alone', () => {
+  it('are generated with the first secret, readable only by their owner', () => {
     const keys = keyring();
     expect(keys.known).to.deep.equal([]);
     const key = keys.present();
@@ -32,7 +32,7 @@ describe('the keys of secrets', () => {
     expect(keyring().present()).to.deep.equal(key);
   });
 
-  it('stay when another one is made, which seals from then on in every process', () => {
+  it('remain known when a new one is generated, which then encrypts in every process', () => {
     const [one, other] = [keyring(), keyring()];
     const first = one.present();
     expect(other.present()).to.deep.equal(first);
@@ -42,7 +42,7 @@ describe('the keys of secrets', () => {
     expect(other.present()).to.deep.equal(second);
   });
 
-  it('of one that rotates open elsewhere at once', () => {
+  it('that one process generates decrypt in the others at once', () => {
     const [one, other] = [keyring(), keyring()];
     one.present();
     expect(other.known).to.have.lengthOf(1);
@@ -59,7 +59,7 @@ describe('the keys of secrets', () => {
     expect(keys.known).to.deep.equal(given);
   });
 
-  it('are not replaced where a file is damaged', () => {
+  it('are not replaced if a file is damaged', () => {
     keyring().present();
     writeFileSync(join(data(), 'secrets-1.key'), 'nonsense');
     expect(() => keyring().present()).to.throw(/secrets-1\.key has no key of 32 bytes in Base64/);

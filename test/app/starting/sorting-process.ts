@@ -4,10 +4,10 @@ import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteReadModel } from '../../../stores/sqlite/read-model/read-model.ts';
 import { at, thing, thingsProjection, writerOf } from '../../contracts/read-model-things.ts';
 
-// Makes a view in one folder and sorts in another, in a process of its own: SQLite reads its
-// environment once.
+// Builds a view in one folder and sorts in another. It runs in a process of its own, because SQLite
+// reads its environment only once.
 
-/** More than is sorted in memory: 24 MiB. */
+/** 24 MiB of keys, more than SQLite sorts in memory. */
 const KEYS = 1_500;
 const KEY_LENGTH = 16 * 1024;
 

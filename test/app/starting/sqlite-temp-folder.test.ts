@@ -32,7 +32,7 @@ describe('data too large to sort in memory', () => {
     expect(await readdir(folder)).to.deep.equal([]);
   });
 
-  it('is sorted where the environment says', () => {
+  it('is sorted in the folder that the environment names', () => {
     process.env['SQLITE_TMPDIR'] = '/elsewhere';
     useSqliteTempFolder(directory());
     expect(process.env['SQLITE_TMPDIR']).to.equal('/elsewhere');

@@ -13,7 +13,7 @@ describe('the certificate of HTTPS', () => {
     expect(files?.key).to.match(/^-----BEGIN PRIVATE KEY-----/);
   });
 
-  it('is null where none is set', () => {
+  it('is null if none is set', () => {
     expect(readTlsFiles(readConfiguration({}))).to.equal(null);
   });
 
@@ -26,7 +26,7 @@ describe('the certificate of HTTPS', () => {
     );
   });
 
-  it('is rejected with the key of another, or when it cannot be read', () => {
+  it('is rejected with the key of another certificate, or when it cannot be read', () => {
     expect(() => readTlsFiles({ tlsCertFile: one.cert, tlsKeyFile: two.key })).to.throw(
       /^SVC_TLS_CERT_FILE and SVC_TLS_KEY_FILE cannot be used: .*key values mismatch/i,
     );

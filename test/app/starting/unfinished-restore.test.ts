@@ -17,7 +17,9 @@ describe('a folder with a restore', () => {
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);
   const there = () => ({
-    ...{ dataDirectory: path('there'), eventStoreUrl: undefined, readModelUrl: undefined },
+    dataDirectory: path('there'),
+    eventStoreUrl: undefined,
+    readModelUrl: undefined,
   });
   const clock = new SystemClock();
 
@@ -40,7 +42,9 @@ describe('a folder with a restore', () => {
   const startThere = async (): Promise<string> => {
     const configuration = readConfiguration({ SVC_DATA_DIR: path('there'), SVC_PORT: '0' });
     return startService({
-      ...{ configuration, clock, telemetry: createTelemetry({ level: 'silent' }) },
+      configuration,
+      clock,
+      telemetry: createTelemetry({ level: 'silent' }),
       env: {},
     }).then(
       async (service) => {
@@ -59,7 +63,7 @@ describe('a folder with a restore', () => {
     expect(readdirSync(path('there'))).to.deep.equal(['.restoring.unfinished-1-abcdef']);
   });
 
-  it('is not checked without a folder, whose setting is rejected', async () => {
+  it('is not checked if it is a file, because its setting is rejected', async () => {
     writeFileSync(path('there'), '');
     expect(await startThere()).to.include(`SVC_DATA_DIR: ${path('there')} can't be made`);
   });

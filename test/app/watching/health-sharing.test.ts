@@ -27,17 +27,20 @@ describe('a health check', () => {
       },
     });
     const stores = {
-      ...{ store, readModel, coordination, notices: null },
+      store,
+      readModel,
+      coordination,
+      notices: null,
       close: async () => {},
       refusal: () => null,
       warmUp: async () => {},
     };
     try {
-      const going = new Supervisor(clock, silent);
+      const supervisor = new Supervisor(clock, silent);
       const health = createHealth({
         stores,
         clock,
-        going,
+        supervisor,
         version: '0',
         instance: '1',
         started: () => true,

@@ -2,8 +2,12 @@ import { expect } from 'chai';
 import { Supervisor } from '../../../app/roles/supervisor.ts';
 import { createHealth } from '../../../app/watching/health.ts';
 import type { Stores } from '../../../app/stores.ts';
+import { decorate } from '../../../domain/decorate.ts';
+import { EventStoreError } from '../../../domain/event-store.ts';
 import { createEventCodec } from '../../../domain/events/codec.ts';
 import { newId } from '../../../domain/ids.ts';
+import { holdCommand } from '../../../domain/operators/operations.ts';
+import { streams } from '../../../domain/streams.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import { openSqliteCoordination } from '../../../stores/sqlite/coordination/coordination.ts';
 import { openSqliteEventStore } from '../../../stores/sqlite/event-log/event-store.ts';
@@ -27,7 +31,11 @@ async function onStores(
     await Promise.all(opened.map((each) => each.close()));
   };
   const stores = {
-    ...{ store, readModel, coordination, notices: null, close },
+    store,
+    readModel,
+    coordination,
+    notices: null,
+    close,
     refusal: () => null,
     warmUp: async () => {},
   };
@@ -46,15 +54,42 @@ function lookingAt(
   stores: Stores,
   clock: VirtualClock,
 ): () => Promise<Check | undefined> {
-  const going = new Supervisor(clock, silent);
+  const supervisor = new Supervisor(clock, silent);
   const about = { version: '0', instance: '1', started: () => true };
-  const health = createHealth({ stores, clock, going, ...about });
+  const health = createHealth({ stores, clock, supervisor, ...about });
   return async () => {
     const { body } = await health.report();
     const { checks } = body as { readonly checks: readonly Check[] };
     return checks.find(({ name }) => name === wanted);
   };
 }
+
+describe('the health of the scheduler', () => {
+  const directory = useTemporaryDirectory();
+
+  it('reports a hold even if the name of its holder cannot be read', async () => {
+    await onStores(directory(), async (stores, clock) => {
+      const actor = newId(clock.now());
+      const commandId = newId(clock.now());
+      await holdCommand(stores.store, 'the database is being moved', {
+        commandId,
+        actor,
+        source: 'test',
+        correlationId: commandId,
+        now: clock.now(),
+      });
+      const store = decorate(stores.store, {
+        readStream: (stream, part) =>
+          stream === streams.agent(actor)
+            ? Promise.reject(new EventStoreError('CORRUPT_EVENT', 'cannot be read'))
+            : stores.store.readStream(stream, part),
+      });
+      const check = await lookingAt('scheduler', { ...stores, store }, clock)();
+      expect(check).to.include({ status: 'degraded' });
+      expect(check?.['hold']).to.include({ by: actor, by_name: null });
+    });
+  });
+});
 
 describe('the health of the workers', () => {
   const directory = useTemporaryDirectory();
@@ -89,7 +124,7 @@ describe('the health of the workers', () => {
 describe('the health of the projections', () => {
   const directory = useTemporaryDirectory();
 
-  it('is not affected by two concurrent checks, and is bad if nothing moves for a while', async () => {
+  it('is not affected by two concurrent checks, and is unhealthy if no view advances for a while', async () => {
     await onStores(directory(), async (stores, clock) => {
       const { store, coordination } = stores;
       await addTask(store, clock.now() - 60_000);

@@ -17,12 +17,18 @@ const waiting = (waits_for: Wait['waits_for'], more: Partial<Wait> = {}): Wait =
 });
 const job = (tool: string, labels?: Readonly<Record<string, string>>): Wait =>
   waiting({
-    ...{ kind: 'job', tool, arguments: {}, timeout_seconds: 30, priority: 5 },
+    kind: 'job',
+    tool,
+    arguments: {},
+    timeout_seconds: 30,
+    priority: 5,
     ...(labels === undefined ? {} : { labels }),
   });
 const worker = (id: string, tool: string, state: RegisteredWorker['state'] = 'active') =>
   ({
-    ...{ id, state, labels: { region: 'eu' } },
+    id,
+    state,
+    labels: { region: 'eu' },
     tools: [{ name: tool, description: '', schema: {} }],
   }) as unknown as RegisteredWorker;
 
@@ -66,7 +72,7 @@ describe('the open waits', () => {
     });
   });
 
-  it('have a job without a worker if none that was heard of lately fits it', async () => {
+  it('include a job without a worker if no recently seen worker fits it', async () => {
     const workers = [
       worker('fresh', 'x'),
       worker('late', 'silent'),

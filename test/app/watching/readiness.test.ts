@@ -37,7 +37,12 @@ describe('readiness', () => {
     const warmUp = async (): Promise<void> => {};
     refusal = null;
     stores = {
-      ...{ store, readModel, coordination, notices: null, warmUp, close },
+      store,
+      readModel,
+      coordination,
+      notices: null,
+      warmUp,
+      close,
       refusal: () => refusal,
     };
   });
@@ -45,11 +50,11 @@ describe('readiness', () => {
   afterEach(() => stores.close());
 
   it('waits for every view to be built, and names the missing ones', async () => {
-    const going = new Supervisor(clock, telemetry);
+    const supervisor = new Supervisor(clock, telemetry);
     const health = createHealth({
       stores,
       clock,
-      going,
+      supervisor,
       version: '0.0.0',
       instance: '1',
       started: () => true,
@@ -77,7 +82,7 @@ describe('readiness', () => {
     } finally {
       stop.abort();
       await running;
-      await going.end();
+      await supervisor.end();
     }
   });
 
@@ -97,8 +102,8 @@ describe('readiness', () => {
       }),
       coordination: decorate(coordination, { ping, alive: unasked, recall: unasked }),
     };
-    const going = new Supervisor(clock, telemetry);
-    const options = { clock, going, version: '0.0.0', instance: '1', started: () => true };
+    const supervisor = new Supervisor(clock, telemetry);
+    const options = { clock, supervisor, version: '0.0.0', instance: '1', started: () => true };
     const health = createHealth({ ...options, stores: silent });
     const statuses = async (answer: Promise<{ readonly body: unknown }>): Promise<object> => {
       const { checks } = (await answer).body as { checks: readonly HealthCheck[] };
@@ -106,20 +111,25 @@ describe('readiness', () => {
     };
     const database = 'unhealthy';
     expect(await statuses(health.ready())).to.deep.equal({
-      ...{ database, stream_store: 'healthy', projections: 'unhealthy' },
+      database,
+      stream_store: 'healthy',
+      projections: 'unhealthy',
     });
     expect(await statuses(health.report())).to.deep.equal({
-      ...{ database, stream_store: 'healthy', projections: 'unhealthy' },
-      ...{ scheduler: 'unhealthy', workers: 'unhealthy' },
+      database,
+      stream_store: 'healthy',
+      projections: 'unhealthy',
+      scheduler: 'unhealthy',
+      workers: 'unhealthy',
     });
   });
 
-  it('does not depend on whether the log accepts writes; the health report does', async () => {
-    const going = new Supervisor(clock, telemetry);
+  it('does not depend on whether the log accepts writes, unlike the health report', async () => {
+    const supervisor = new Supervisor(clock, telemetry);
     const health = createHealth({
       stores,
       clock,
-      going,
+      supervisor,
       version: '0.0.0',
       instance: '1',
       started: () => true,

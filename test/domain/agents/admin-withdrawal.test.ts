@@ -13,7 +13,7 @@ import { MemoryLog, unavailable } from '../memory-log.ts';
 
 const minute = 60_000;
 
-describe('taking the scope admin', () => {
+describe('withdrawing the scope admin', () => {
   let store: MemoryLog;
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
 
@@ -31,18 +31,28 @@ describe('taking the scope admin', () => {
   const demote = (id: string, now = START, commandId = `demote-${id}`): Promise<unknown> => {
     const context = commandContext(commandId, now);
     return withdrawAdmin({
-      ...{ store, agentId: id, others: everybody, context },
+      store,
+      agentId: id,
+      others: everybody,
+      context,
       act: (revision) => updateAgentCommand(store, id, { scopes: ['ops'] }, context, revision),
     });
   };
   const remove = (id: string): Promise<unknown> => {
     const context = commandContext(`remove-${id}`);
     return withdrawAdmin({
-      ...{ store, agentId: id, others: everybody, context },
+      store,
+      agentId: id,
+      others: everybody,
+      context,
       act: (expectedRevision) =>
         handle({
-          ...{ store, stream: streams.agent(id), fold: agentFold },
-          ...{ decide: removeAgent, context, expectedRevision },
+          store,
+          stream: streams.agent(id),
+          fold: agentFold,
+          decide: removeAgent,
+          context,
+          expectedRevision,
         }),
     });
   };
@@ -55,7 +65,7 @@ describe('taking the scope admin', () => {
     return found;
   };
   const conflict = { code: 'STATE_CONFLICT' };
-  /** The process dies in place of its n-th append from now. */
+  /** Makes the process die in place of its n-th append from now. */
   const dieAt = (n: number): void => {
     const last = store.asked + n;
     store.onAppend = (_append, asked) => {
@@ -63,7 +73,7 @@ describe('taking the scope admin', () => {
     };
   };
 
-  it('is refused for the last one, by a change and by a removal', async () => {
+  it('is refused for the last admin, both by a change and by a removal', async () => {
     await make('a', 'b');
     await demote('b');
     expect(await rejection(demote('a'))).to.include(conflict);
@@ -71,21 +81,21 @@ describe('taking the scope admin', () => {
     expect(await admins()).to.deep.equal(['a']);
   });
 
-  it('announces nothing for an agent without it', async () => {
+  it('announces nothing for an agent without the scope', async () => {
     await make('a', 'b');
     await demote('b');
     await demote('b', START, 'again');
     expect(store.typesOf(streams.admins())).to.deep.equal(['AdminWithdrawn']);
   });
 
-  it('leaves one of two that take it from each other at once', async () => {
+  it('leaves one admin when both of two lose the scope at once', async () => {
     for (const ways of [
       [demote, demote],
       [demote, remove],
       [remove, remove],
     ] as const) {
       await make('a', 'b');
-      // Each has seen the other before either goes on.
+      // Each command has seen the other agent as an admin before either continues.
       let met: () => void = () => {};
       const both = new Promise<void>((resolve) => (met = resolve));
       let waiting = 0;
@@ -103,13 +113,13 @@ describe('taking the scope admin', () => {
     }
   });
 
-  it('leaves one of many in a ring', async () => {
+  it('leaves at least one admin when all of many lose the scope at once', async () => {
     await make(...names);
     await Promise.allSettled(names.map((id) => demote(id)));
     expect(await admins()).to.have.lengthOf.at.least(1);
   });
 
-  describe('by a process that died between announcing and doing it', () => {
+  describe('by a process that died between the announcement and the change', () => {
     beforeEach(async () => {
       await make('a', 'b');
       dieAt(2);
@@ -123,13 +133,13 @@ describe('taking the scope admin', () => {
       expect(await admins()).to.deep.equal(['b']);
     });
 
-    it('does not count the agent for a minute, then counts it again', async () => {
+    it('does not count the agent as an admin for a minute, and then counts it again', async () => {
       expect(await rejection(demote('b', START + minute - 1))).to.include(conflict);
       await demote('b', START + minute, 'later');
       expect(await admins()).to.deep.equal(['a']);
     });
 
-    it('fails when it continues after that', async () => {
+    it('fails if its process continues after that minute', async () => {
       await make('a', 'b');
       let goOn: () => void = () => {};
       const stopped = new Promise<void>((resolve) => (goOn = resolve));
@@ -153,7 +163,10 @@ describe('taking the scope admin', () => {
     await make('a', 'b');
     const context = commandContext('refused');
     const taken = withdrawAdmin({
-      ...{ store, agentId: 'a', others: everybody, context },
+      store,
+      agentId: 'a',
+      others: everybody,
+      context,
       act: () => Promise.reject(new RefusalError('STATE_CONFLICT', 'the name is taken')),
     });
     expect(await rejection(taken)).to.include({ message: 'the name is taken' });
@@ -161,12 +174,15 @@ describe('taking the scope admin', () => {
     expect(await admins()).to.deep.equal(['a']);
   });
 
-  it('gives up when others keep changing the agent, and names no revision that nobody sent', async () => {
+  it('gives up when others keep changing the agent, without naming a revision that nobody sent', async () => {
     await make('a', 'b');
     const context = commandContext('overtaken');
     let acted = 0;
     const taken = withdrawAdmin({
-      ...{ store, agentId: 'a', others: everybody, context },
+      store,
+      agentId: 'a',
+      others: everybody,
+      context,
       act: (revision) => {
         acted += 1;
         return Promise.reject(revisionMismatch('agent-a', revision, revision + 1));

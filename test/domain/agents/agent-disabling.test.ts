@@ -30,7 +30,10 @@ describe('an agent that is disabled', () => {
   }
   const disable = (id: string, now = START, runs: 'finish' | 'cancel' = 'finish') =>
     disableAgentCommand({
-      ...{ store, agentId: id, runs, others: admins },
+      store,
+      agentId: id,
+      runs,
+      others: admins,
       context: commandContext(`disable-${id}-${runs}-${now}`, now),
     });
   const enable = (id: string) => enableAgentCommand(store, id, 'skip', commandContext(`on-${id}`));
@@ -43,7 +46,7 @@ describe('an agent that is disabled', () => {
     return found;
   };
 
-  it('is refused for the last admin that is enabled', async () => {
+  it('is never the last enabled admin', async () => {
     await disable('b');
     expect(await rejection(disable('a'))).to.include({ code: 'STATE_CONFLICT' });
     await enable('b');
@@ -51,14 +54,14 @@ describe('an agent that is disabled', () => {
     expect(await enabled()).to.deep.equal(['b']);
   });
 
-  it('leaves one of two admins that disable each other at once', async () => {
+  it('leaves one enabled admin if two disable each other at once', async () => {
     const results = await Promise.allSettled([disable('a'), disable('b')]);
     expect(results.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
     expect(await enabled()).to.have.length(1);
   });
 
   for (const append of [1, 2]) {
-    it(`is that wholly or not at all when the process dies in place of append ${append}`, async () => {
+    it(`is disabled completely or not at all if the process dies in place of append ${append}`, async () => {
       const last = store.asked + append;
       store.onAppend = (_append, asked) => {
         if (asked >= last) throw unavailable();
@@ -66,13 +69,13 @@ describe('an agent that is disabled', () => {
       await rejection(disable('b'));
       store.onAppend = () => {};
       expect(await enabled()).to.deep.equal(['a', 'b']);
-      // The announcement that is left behind is void in a minute.
+      // The announcement that is left behind becomes void after a minute.
       await disable('a', START + 2 * minute);
       expect(await enabled()).to.deep.equal(['b']);
     });
   }
 
-  it('begins nothing, and its runs may finish unless they are to be canceled', async () => {
+  it('starts nothing new, and its runs may finish unless they are to be canceled', async () => {
     const codes = async (rule: typeof startDenial): Promise<Denial['code'] | undefined> =>
       rule('b', await stateOf('b'))?.code;
     expect(await codes(startDenial)).to.equal(undefined);

@@ -35,7 +35,7 @@ describe('registering an agent', () => {
   const statusOf = async (agentId: string): Promise<string> =>
     (await load(store, streams.agent(agentId), agentFold)).state.status;
 
-  /** The process dies in place of its n-th append from now. */
+  /** Makes the process die in place of its n-th append from now. */
   const dieAt = (n: number): void => {
     const last = store.asked + n;
     store.onAppend = (_append, asked) => {
@@ -50,7 +50,7 @@ describe('registering an agent', () => {
     store = new MemoryLog();
   });
 
-  it('reserves its name, then begins it', async () => {
+  it('reserves its name, and then creates the agent', async () => {
     await register('a', 'sweeper');
     expect(await holderOf('sweeper')).to.equal('a');
     expect(await statusOf('a')).to.equal('registered');
@@ -133,7 +133,7 @@ describe('registering an agent', () => {
     });
 
     for (const n of [1, 2, 3, 4]) {
-      it(`is voided also by one who dies in place of append ${n} and comes back`, async () => {
+      it(`is also voided by a process that dies in place of append ${n} and is restarted`, async () => {
         dieAt(n);
         await rejection(register('b', 'sweeper', 'b', START + minute));
         restart();
@@ -143,7 +143,7 @@ describe('registering an agent', () => {
       });
     }
 
-    it('keeps the name when it begins just before it would be voided', async () => {
+    it('keeps the name if it is completed just before it would be voided', async () => {
       store.onAppend = async ({ events }) => {
         if (events[0]?.type !== 'Abandoned') return;
         restart();
@@ -170,19 +170,19 @@ describe('registering an agent', () => {
       expect(await holderOf('sweeper')).to.equal(undefined);
     });
 
-    it('reserves nothing where the agent is at another revision', async () => {
+    it('reserves nothing if the agent is at another revision', async () => {
       const outcome = updateAgentCommand(store, 'a', { name: 'mopper' }, commandContext('c'), 5);
       expect(await rejection(outcome)).to.include({ code: 'REVISION_MISMATCH' });
       expect(await holderOf('mopper')).to.equal(undefined);
     });
 
-    it('leaves no name taken permanently when it dies between two appends', async () => {
+    it('leaves no name permanently reserved if the process dies between two appends', async () => {
       for (const n of [2, 3]) {
         dieAt(n);
         await rejection(renameTo(`new-${n}`, `rename-${n}`));
         restart();
       }
-      // Died before the change: the name is reserved for nobody. Died after it: the old name is.
+      // A death before the change leaves the new name reserved without a user, and a death after it the old name.
       expect(await holderOf('new-2')).to.equal('a');
       expect(await holderOf('sweeper')).to.equal('a');
       expect(await holderOf('new-3')).to.equal('a');

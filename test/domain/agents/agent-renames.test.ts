@@ -18,7 +18,7 @@ const MINUTE = 60_000;
 const agents = ['x', 'y'];
 const names = ['a', 'b', 'c'];
 
-/** What somebody asks for, beside others who do the same. */
+/** A request of one caller among several concurrent ones. */
 type Wish =
   | {
       readonly kind: 'rename';
@@ -36,7 +36,7 @@ type Wish =
 
 const agent = fc.constantFrom(...agents);
 const name = fc.constantFrom(...names);
-/** Also by a clock that runs a minute ahead, for which what was just reserved counts as left behind. */
+/** Includes a clock that is a minute ahead, for which a new reservation already counts as abandoned. */
 const late = fc.boolean();
 const wish: fc.Arbitrary<Wish> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('rename' as const), agent, name, late }) },
@@ -52,7 +52,7 @@ const wish: fc.Arbitrary<Wish> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), agent, late }) },
 );
 
-/** A log whose answers come in an order of the scheduler's choice. */
+/** A log whose responses arrive in an order that fast-check's scheduler chooses. */
 function inAnyOrder(log: MemoryLog, scheduler: fc.Scheduler): EventStore {
   const turn = (): Promise<unknown> => scheduler.schedule(Promise.resolve());
   return decorate<EventStore>(log, {
@@ -84,7 +84,7 @@ async function grant(store: EventStore, wished: Wish, context: CommandContext): 
 }
 
 describe('names of agents', () => {
-  it('are each held by the agent that uses it, however renames cross', async () => {
+  it('are each held by the agent that has the name, whatever renames are concurrent', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.scheduler(),
@@ -101,7 +101,7 @@ describe('names of agents', () => {
             try {
               await grant(store, wished, commandContext(`wish-${index}`, now));
             } catch (error) {
-              // Refused, or it lost each race.
+              // The command was refused, or lost each race.
               if (!(error instanceof RefusalError || error instanceof EventStoreError)) throw error;
             }
           });

@@ -46,7 +46,7 @@ describe('an agent', () => {
   describe('that is registered', () => {
     const state = given(agentFold, [registered, secret('first')]);
 
-    it('has what it was registered with, and the revision of its secret', () => {
+    it('has the fields of its registration, and the revision of its secret', () => {
       expect(state).to.deep.include({
         ...fields,
         status: 'registered',
@@ -74,7 +74,7 @@ describe('an agent', () => {
       expect(updateAgent(state, {})).to.deep.equal([]);
     });
 
-    it('shows a change and when it was', () => {
+    it('shows a change and its time', () => {
       const updated = given(agentFold, [
         registered,
         { type: 'AgentUpdated', data: { changes: { name: 'broom' } } },
@@ -82,7 +82,7 @@ describe('an agent', () => {
       expect(updated).to.include({ name: 'broom', updated_at: '2026-03-02T08:00:01.000Z' });
     });
 
-    it('gets another secret, which has a revision of its own', () => {
+    it('gets another secret, which has its own revision', () => {
       expect(setCredentials(state, 'second')).to.deep.equal([secret('second')]);
       const reset = requireAgent(given(agentFold, [registered, secret('first'), secret('second')]));
       expect(reset.credentials).to.deep.equal({ secret_hash: 'second', revision: 2 });

@@ -36,7 +36,7 @@ describe('a rule of claims', () => {
     expect(matches({}, {})).to.equal(true);
   });
 
-  it('about an address counts only if the address was verified', () => {
+  it('about an email address matches only if the address was verified', () => {
     const rule = { claim: ['email'], is: 'a@a.example' };
     expect(matches(rule, { email: 'a@a.example', email_verified: true })).to.equal(true);
     for (const email_verified of [false, undefined, 'true', 1]) {
@@ -44,7 +44,7 @@ describe('a rule of claims', () => {
     }
   });
 
-  it('adds its scopes to those of the others in the namespace of the first', () => {
+  it('adds its scopes to those of the other rules, in the namespace of the first matching rule', () => {
     const rules = [
       { claim: ['g'], is: 'a', scopes: ['x', 'b'], namespace: 'one' },
       { claim: ['g'], is: 'b', scopes: ['admin'] },
@@ -63,7 +63,7 @@ describe('a rule of claims', () => {
 });
 
 describe('the name of a person', () => {
-  it('is the best that the claims have, on one line', () => {
+  it('is the best one among the claims, on one line', () => {
     expect(personName({ sub: '1', name: 'Ada L', preferred_username: 'ada' })).to.equal('ada');
     expect(personName({ sub: '1', preferred_username: ' \n', name: 'Ada\u202e\n L ' })).to.equal(
       'Ada L',

@@ -60,10 +60,10 @@ describe('the backfill stream', () => {
   });
 
   it('records the selected times, the omitted ones and the outcomes of runs', () => {
-    const going = known(requested, advanced({ unfinished: [at(-3), at(-2)] }));
+    const running = known(requested, advanced({ unfinished: [at(-3), at(-2)] }));
     const ended = new Map([[at(-3), 'failed']] as const);
     const events = advanceBackfill(
-      going,
+      running,
       step({ ended, upTo: at(0), taken: [at(0)], existing: 1, exhausted: true }),
     );
     expect(events).to.deep.equal([
@@ -78,19 +78,19 @@ describe('the backfill stream', () => {
   });
 
   it('records nothing without a change', () => {
-    const going = known(requested, advanced({ unfinished: [at(-2)] }));
+    const running = known(requested, advanced({ unfinished: [at(-2)] }));
     const other = new Map([[at(-1), 'failed']] as const);
-    expect(advanceBackfill(going, step({ ended: other }))).to.deep.equal([]);
+    expect(advanceBackfill(running, step({ ended: other }))).to.deep.equal([]);
   });
 
   it('is completed by the end of its last run, or when all times have runs', () => {
-    const going = known(requested, advanced({ unfinished: [at(-2)] }));
+    const running = known(requested, advanced({ unfinished: [at(-2)] }));
     const ended = new Map([[at(-2), 'succeeded']] as const);
     const types = (events: readonly BackfillEvent[]): readonly string[] =>
       events.map(({ type }) => type);
     const both = ['BackfillAdvanced', 'BackfillCompleted'];
-    expect(types(advanceBackfill(going, step({ ended, exhausted: true })))).to.deep.equal(both);
-    expect(types(advanceBackfill(going, step({ ended })))).to.deep.equal(['BackfillAdvanced']);
+    expect(types(advanceBackfill(running, step({ ended, exhausted: true })))).to.deep.equal(both);
+    expect(types(advanceBackfill(running, step({ ended })))).to.deep.equal(['BackfillAdvanced']);
     const none = step({ upTo: at(0), existing: 4, exhausted: true });
     expect(types(advanceBackfill(known(requested), none))).to.deep.equal(both);
   });
@@ -99,14 +99,14 @@ describe('the backfill stream', () => {
     expect(isOpen(backfillFold.initial)).to.equal(false);
     expect(isOpen(known(requested))).to.equal(true);
     expect(isOpen(known(requested, canceled))).to.equal(false);
-    const going = advanced({ unfinished: [at(-2)] });
-    expect(isOpen(known(requested, going, canceled))).to.equal(true);
+    const running = advanced({ unfinished: [at(-2)] });
+    expect(isOpen(known(requested, running, canceled))).to.equal(true);
     const [ended] = advanceBackfill(
-      known(requested, going, canceled),
+      known(requested, running, canceled),
       step({ ended: new Map([[at(-2), 'canceled']] as const), exhausted: true }),
     );
     expect(ended?.type).to.equal('BackfillAdvanced');
-    expect(isOpen(known(requested, going, canceled, ended as BackfillEvent))).to.equal(false);
+    expect(isOpen(known(requested, running, canceled, ended as BackfillEvent))).to.equal(false);
     expect(isOpen(known(requested, { type: 'BackfillCompleted', data: {} }))).to.equal(false);
   });
 

@@ -1,14 +1,24 @@
 import type { DataOf } from '../../../domain/events/catalogue.ts';
 
 type BackfillType =
-  'BackfillRequested' | 'BackfillAdvanced' | 'BackfillCompleted' | 'BackfillCanceled';
+  | 'BackfillRequested'
+  | 'BackfillAdvanced'
+  | 'BackfillCompleted'
+  | 'BackfillCanceled';
 
 export function backfillSamples(at: string): {
   readonly [T in BackfillType]: readonly DataOf<T>[];
 } {
   const backfill: DataOf<'BackfillRequested'> = {
-    ...{ task_id: 'task-1', task_revision: 0, created_by: 'agent-1' },
-    ...{ from: at, to: at, only: 'missing', concurrency: 5, total: 1, earlier: ['backfill-0'] },
+    task_id: 'task-1',
+    task_revision: 0,
+    created_by: 'agent-1',
+    from: at,
+    to: at,
+    only: 'missing',
+    concurrency: 5,
+    total: 1,
+    earlier: ['backfill-0'],
   };
   return {
     BackfillRequested: [backfill, { ...backfill, params: { limit: 5 } }],

@@ -57,7 +57,7 @@ function codeOf(work: () => unknown): string {
 
 describe('the codec of events', () => {
   for (const type of types) {
-    it(`brings ${type} back as it was written`, () => {
+    it(`decodes ${type} to what was encoded`, () => {
       expect(samples[type]).to.not.have.lengthOf(0);
       for (const data of samples[type]) {
         const about = metadata(type, { reason: 'ä', traceparent: '00-1-2-01', $causationId: 'e' });
@@ -73,7 +73,7 @@ describe('the codec of events', () => {
       }
     });
 
-    it(`takes no ${type} with a field too many, or none of what is required`, () => {
+    it(`rejects ${type} with an unknown field, or without a required one`, () => {
       const [data] = samples[type];
       expect(codeOf(() => codec.encode(newEvent(type, { ...data, extra: 1 })))).to.equal(
         'INVALID_EVENT',
@@ -97,7 +97,7 @@ describe('the codec of events', () => {
   describe('writing', () => {
     const step = samples.RunStepCompleted[0];
 
-    it('writes a prepared event like any other, with the time it has by then', () => {
+    it('writes a prepared event like any other, with its latest time', () => {
       const reason = 'said "occurredAt":"2026-03-02T09:00:00.000Z"';
       for (const more of [{}, { reason, source: reason }, { traceparent: '00-1-2-01' }]) {
         const event = newEvent('RunStepCompleted', step, metadata('RunStepCompleted', more));
@@ -155,7 +155,7 @@ describe('the codec of events', () => {
       }
     });
 
-    it('refuses what JSON can not hold', () => {
+    it('refuses values that JSON cannot represent', () => {
       const cycle: Record<string, unknown> = {};
       cycle['self'] = cycle;
       for (const result of [10n, { deep: [1n] }, cycle, undefined]) {
@@ -165,7 +165,7 @@ describe('the codec of events', () => {
       }
     });
 
-    it('accepts an event of exactly the size limit, and none that is one byte larger', () => {
+    it('accepts an event of exactly the size limit, and refuses one that is a byte larger', () => {
       const event = (length: number): NewEvent =>
         newEvent('RunStepCompleted', { ...step, log: [], result: 'x'.repeat(length) });
       const { data, metadata: about } = codec.encode(event(0));
@@ -187,7 +187,7 @@ describe('the codec of events', () => {
   });
 
   describe('reading', () => {
-    it('returns a fault for broken data, and what was found', () => {
+    it('returns broken data with a fault', () => {
       const read = codec.decode(raw('Fired', '{"nominal":', metadata('Fired')));
       expect(read.fault).to.match(/not JSON/);
       expect(read.data).to.equal('{"nominal":');
@@ -218,7 +218,7 @@ describe('the codec of events', () => {
       }
     });
 
-    it('refuses an unknown type, as a newer release may have written it', () => {
+    it('refuses an unknown type, because a newer release may have written it', () => {
       for (const type of ['RunTeleported', 'constructor', 'toString', '__proto__']) {
         expect(
           codeOf(() => codec.decode(raw(type, {}, metadata('Fired')))),

@@ -40,7 +40,7 @@ const suspension = (
   return { ...base, waits_for, since: at, until: at, ...more };
 };
 
-/** At least one example of the data of each type of event, also with what is optional and what is odd. */
+/** At least one example of the data of each type of event, including optional fields and odd values. */
 export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   AgentRegistered: [
     { name: text, scopes: ['admin'], webhook_url: 'https://a.example/hook' },
@@ -279,12 +279,24 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ProjectionShapeDiscarded: [{ schema: 1, version: 4 }],
   ParkedEventSkipped: [
     {
-      ...{ schema: 1, version: 2, key: 'a', stream: 'run-a', revision: 1, position: '01' },
-      ...{ event_type: 'RunStarted', error: text },
+      schema: 1,
+      version: 2,
+      key: 'a',
+      stream: 'run-a',
+      revision: 1,
+      position: '01',
+      event_type: 'RunStarted',
+      error: text,
     },
     {
-      ...{ schema: 1, version: 2, key: 'a', stream: 'run-a', revision: null, position: '01' },
-      ...{ event_type: 'RunStarted', error: text },
+      schema: 1,
+      version: 2,
+      key: 'a',
+      stream: 'run-a',
+      revision: null,
+      position: '01',
+      event_type: 'RunStarted',
+      error: text,
     },
   ],
   ParkedKeySettled: [
@@ -293,8 +305,13 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   ],
   ReplayRequested: [
     {
-      ...{ name: 'friday', version: 1, until: '01', at, views: ['runs', 'tasks'] },
-      ...{ rate: null, kept_until: at },
+      name: 'friday',
+      version: 1,
+      until: '01',
+      at,
+      views: ['runs', 'tasks'],
+      rate: null,
+      kept_until: at,
     },
     { name: 'a_1', version: 2, until: '01', at, views: ['runs'], rate: 0.5, kept_until: at },
   ],
@@ -309,7 +326,11 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
   WebhookRemoved: [{}],
   RecordsRemoved: [
     {
-      ...{ kind: 'runs', records: 2, events: 6, first_position: '01', last_position: '09' },
+      kind: 'runs',
+      records: 2,
+      events: 6,
+      first_position: '01',
+      last_position: '09',
       older_than: at,
       streams: [{ stream: 'run-1', before: 3 }],
       audited: ['01'],
@@ -337,17 +358,29 @@ export const samples: { readonly [T in EventType]: readonly DataOf<T>[] } = {
       path: null,
       status: 409,
       code: 'conflict',
-      ...{ count: 70, first_at: at, last_at: at },
+      count: 70,
+      first_at: at,
+      last_at: at,
     },
   ],
   ToolCalled: [
     {
-      ...{ agent_id: 'a', tool: 'http.request', outcome: 'done', code: null },
-      ...{ count: 1, first_at: at, last_at: at },
+      agent_id: 'a',
+      tool: 'http.request',
+      outcome: 'done',
+      code: null,
+      count: 1,
+      first_at: at,
+      last_at: at,
     },
     {
-      ...{ agent_id: 'a', tool: 'sleep', outcome: 'refused', code: 'unavailable' },
-      ...{ count: 70, first_at: at, last_at: at },
+      agent_id: 'a',
+      tool: 'sleep',
+      outcome: 'refused',
+      code: 'unavailable',
+      count: 70,
+      first_at: at,
+      last_at: at,
     },
   ],
   AuditRead: [{ agent_id: 'a', action: 'GET /audit', asked: { actor: 'b', limit: '50' } }],

@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { addLengthKeywords } from '../../../domain/events/length-keywords.ts';
 
 describe('the lengths of strings in the schemas of events', () => {
-  /** One unit, two units, and each half of two units alone. */
+  /** Characters of one code unit and of two, and each half of a surrogate pair alone. */
   const text = fc
     .array(fc.constantFrom('a', '\u00e9', '\u20ac', '\u{1f600}', '\ud83d', '\ude00'), {
       maxLength: 9,
     })
     .map((parts) => parts.join(''));
 
-  it('are counted and refused as Ajv does', () => {
+  it('are limited as in Ajv, with the same errors', () => {
     const options = { strict: false, meta: false, validateSchema: false } as const;
     const [theirs, ours] = [new Ajv(options), new Ajv(options)];
     addLengthKeywords(ours);

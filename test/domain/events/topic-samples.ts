@@ -2,7 +2,7 @@ import type { DataOf } from '../../../domain/events/catalogue.ts';
 
 type TopicType = 'EventPublished' | 'TopicTrimmed' | 'PayloadStored' | 'PayloadReferenced';
 
-/** Of publications and what is stored of them. */
+/** Samples of the events of topics and of stored payloads. */
 export const topicSamples = (
   id: string,
   at: string,

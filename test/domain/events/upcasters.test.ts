@@ -9,7 +9,7 @@ import { endsOf } from '../../../domain/runs/run-steps.ts';
 
 const directory = new URL('./samples/', import.meta.url);
 
-/** An event as an older release has written it. */
+/** An event as an older release wrote it. */
 function stored(file: string): RawEvent {
   const { data, metadata, ...rest } = JSON.parse(
     readFileSync(new URL(file, directory), 'utf8'),
@@ -26,7 +26,7 @@ describe('an event of an older version', () => {
 
   for (const type of Object.keys(catalogue) as EventType[]) {
     for (let version = 1; version < catalogue[type].version; version += 1) {
-      it(`${type} ${version} is brought up to the present, as its stored sample proves`, () => {
+      it(`can be read: ${type} ${version}`, () => {
         expect(files).to.include(fileOf(type, version));
         const read = codec.decode(stored(fileOf(type, version)));
         expect(read.fault).to.equal(undefined);
@@ -35,7 +35,7 @@ describe('an event of an older version', () => {
     }
   }
 
-  it('RunRequested 1 had no overlap policy and began at the start', () => {
+  it('of type RunRequested 1 gets the overlap policy allow and starts without prior steps', () => {
     const read = codec.decode(stored('run-requested-1.json'));
     expect(read.data).to.deep.include({
       overlap_policy: 'allow',
@@ -46,26 +46,26 @@ describe('an event of an older version', () => {
     expect(runFold.evolve(runFold.initial, read as never, read)).to.include({ state: 'queued' });
   });
 
-  it('RunRequested 2 held all prior results itself', () => {
+  it('of type RunRequested 2 keeps its prior results', () => {
     const read = codec.decode(stored('run-requested-2.json'));
     const run = requireRun(runFold.evolve(runFold.initial, read as never, read));
     expect(endsOf(run.steps).map(({ step }) => step)).to.deep.equal(['fetch']);
     expect(run.request.prior_results).to.equal(null);
   });
 
-  it('RunRequested 3 had no parent', () => {
+  it('of type RunRequested 3 has no parent', () => {
     const read = codec.decode(stored('run-requested-3.json'));
     const run = requireRun(runFold.evolve(runFold.initial, read as never, read));
     expect(run.request.parent).to.equal(null);
   });
 
-  it('RunRequested 6 held the payload of its event itself', () => {
+  it('of type RunRequested 6 keeps the payload of its triggering event', () => {
     const read = codec.decode(stored('run-requested-6.json'));
     const run = requireRun(runFold.evolve(runFold.initial, read as never, read));
     expect(run.request.event?.payload).to.deep.equal({ order: 7, lines: ['a', 'b'] });
   });
 
-  it('has a sample for each upcaster, and no upcaster is left over', () => {
+  it('has one stored sample for each upcaster, and no upcaster converts the present version', () => {
     const known = Object.entries(upcasters).flatMap(([type, versions]) =>
       Object.keys(versions).map((version) => fileOf(type, Number(version))),
     );
@@ -84,7 +84,7 @@ describe('an event of an older version', () => {
     }
   });
 
-  it('is not guessed where an upcaster is missing', () => {
+  it('is rejected if an upcaster is missing', () => {
     expect(() => upcast('Fired', {}, 1, 2)).to.throw('Fired has no upcaster from version 1');
   });
 });

@@ -10,7 +10,11 @@ describe('the account of a waiting run', () => {
     const first = log.add('run-1', 'RunRequested', request()) as RunAccount['first'];
     const last = log.add('run-1', 'RunReleased', { worker: 'w' });
     const wait = {
-      ...{ step: 'a', wait_id: 'w', attempt: 1, waits_for, resumed: null },
+      step: 'a',
+      wait_id: 'w',
+      attempt: 1,
+      waits_for,
+      resumed: null,
       since: '2026-03-01T08:00:00.000Z',
       until: '2026-03-02T08:00:00.000Z',
     };
@@ -43,7 +47,7 @@ describe('the account of a waiting run', () => {
     });
   }
 
-  it('names the concurrency key that is in its way, and three of the runs that hold it', () => {
+  it('names the concurrency key that blocks it, and three of the runs that hold it', () => {
     const run = account({ kind: 'timer', seconds: 5 });
     const since =
       'has been waiting since 2026-03-01T08:00:02Z for the concurrency key printer, held by ';

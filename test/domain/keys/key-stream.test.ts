@@ -75,7 +75,7 @@ describe('concurrent changes of a key by one process', () => {
   });
 
   it('fail alone if their own decision fails, and together if the log fails', async () => {
-    const refused = new Error('it does not want to');
+    const refused = new Error('the decision failed');
     const failing = changeKey(log, name, context('r0'), () => Promise.reject(refused));
     const results = await Promise.allSettled([claim('r1'), failing, claim('r2')]);
     expect(results.map(({ status }) => status)).to.deep.equal([

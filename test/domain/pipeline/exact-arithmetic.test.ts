@@ -2,25 +2,25 @@ import { expect } from 'chai';
 import { parseExpression } from '../../../domain/pipeline/expression.ts';
 import { PipelineError } from '../../../domain/pipeline/pipeline-error.ts';
 
-const MOST = Number.MAX_SAFE_INTEGER;
-const params = { most: MOST, big: 1e300, third: 1 / 3, none: 0 };
+const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+const params = { most: MAX_INTEGER, big: 1e300, third: 1 / 3, none: 0 };
 const evaluate = (text: string): unknown => parseExpression(text).evaluate({ params });
 
 describe('numbers that an expression produces', () => {
   const fine: readonly (readonly [text: string, value: number | null])[] = [
-    ['params.most - `1`', MOST - 1],
-    ['params.most - `1` + `1`', MOST],
+    ['params.most - `1`', MAX_INTEGER - 1],
+    ['params.most - `1` + `1`', MAX_INTEGER],
     ['params.big * `2`', 2e300],
     ['`1e20` + `1`', 1e20],
-    ['params.most * `1.5`', MOST * 1.5],
+    ['params.most * `1.5`', MAX_INTEGER * 1.5],
     ['`7` / `2`', 3.5],
     ['`7` // `2`', 3],
-    ['-(params.most)', -MOST],
+    ['-(params.most)', -MAX_INTEGER],
     ['sum(`[1, 2, 0.5]`)', 3.5],
-    ['sum([params.most, `-1`])', MOST - 1],
+    ['sum([params.most, `-1`])', MAX_INTEGER - 1],
     ['sum([params.big, params.big])', 2e300],
-    ['avg([params.most, params.most])', MOST],
-    ["to_number('9007199254740991')", MOST],
+    ['avg([params.most, params.most])', MAX_INTEGER],
+    ["to_number('9007199254740991')", MAX_INTEGER],
     ["to_number('9007199254740993.0')", 9007199254740992],
     ["to_number('1e20')", 1e20],
     ['floor(params.big)', 1e300],

@@ -7,7 +7,7 @@ describe('the needs of a pipeline', () => {
       ({ field, issue }) => `${field}: ${issue}`,
     );
 
-  it('may form any graph without a circle', () => {
+  it('may form any graph without circles', () => {
     const steps = [
       { id: 'd', needs: ['b', 'c'] },
       { id: 'b', needs: ['a'] },
@@ -17,13 +17,13 @@ describe('the needs of a pipeline', () => {
     expect(issuesOf(...steps)).to.deep.equal([]);
   });
 
-  it('name steps that exist', () => {
+  it('must name steps that exist', () => {
     expect(issuesOf({ id: 'a', needs: ['b', 'c'] }, { id: 'b' })).to.deep.equal([
-      'payload.pipeline.0.needs.1: there is no step c outside of a group',
+      'payload.pipeline.0.needs.1: there is no step c outside a group',
     ]);
   });
 
-  it('are refused in a circle, with the steps of the circle only', () => {
+  it('are rejected in a circle, and name only the steps of the circle', () => {
     const steps = [
       { id: 'x', needs: ['a'] },
       { id: 'a', needs: ['b'] },

@@ -24,7 +24,7 @@ function task(params: object, more: object = {}) {
 }
 
 describe('the params of a run', () => {
-  it("are the task's defaults, with those given in place of the same keys", () => {
+  it("are the task's defaults, overridden by the given ones key by key", () => {
     const defaults = { limit: 10, shop: 'a', deep: { x: 1 } };
     expect(mergeParams(defaults, { limit: 5, deep: { y: 2 }, more: null })).to.deep.equal({
       limit: 5,
@@ -34,7 +34,7 @@ describe('the params of a run', () => {
     });
   });
 
-  it('are the defaults themselves where none are given', () => {
+  it('are the defaults themselves if none are given', () => {
     const defaults = { limit: 10 };
     expect(mergeParams(defaults, null)).to.equal(defaults);
   });
@@ -47,18 +47,18 @@ describe('the params of a run', () => {
     expect(checkedParams({ ...rules, params_schema: null }, undefined)).to.equal(undefined);
   });
 
-  it('are left out of the request where they replace nothing', () => {
+  it('are left out of the request if they override nothing', () => {
     expect(checkedParams({ payload: {} }, {})).to.equal(undefined);
   });
 
-  it('are checked after the merge, so that they may supply what the defaults lack', () => {
+  it('are checked after the merge, so they may supply what the defaults lack', () => {
     expect(checkedParams(task({ limit: 3 }), { shop: 'b' })).to.deep.equal({ shop: 'b' });
     const missing = refused('INVALID', () => checkedParams(task({ limit: 3 }), { limit: 4 }));
     expect(missing.message).to.equal('params.shop: is required by params_schema');
     refused('INVALID', () => checkedParams(task({ limit: 3 }), undefined));
   });
 
-  it('are refused with the path of each issue', () => {
+  it('are rejected with the path of each issue', () => {
     const rules = task({ shop: 'a' }, { additionalProperties: false });
     const refusal = refused('INVALID', () => checkedParams(rules, { limit: 0, limt: 5, shop: 7 }));
     expect(refusal.details['issues']).to.deep.equal([
@@ -68,7 +68,7 @@ describe('the params of a run', () => {
     ]);
   });
 
-  it('are refused beyond their limit, with or without a schema', () => {
+  it('are rejected beyond their limit, with or without a schema', () => {
     const params = { text: 'x'.repeat(MAX_PARAMS_BYTES) };
     for (const rules of [{ payload: {} }, task({ shop: 'a' })]) {
       expect(refused('INVALID', () => checkedParams(rules, params)).message).to.match(
@@ -77,7 +77,7 @@ describe('the params of a run', () => {
     }
   });
 
-  it('are refused where their schema refers to itself without end', () => {
+  it('are rejected if their schema refers to itself without end', () => {
     const rules = { payload: {}, params_schema: { type: 'object', allOf: [{ $ref: '#' }] } };
     expect(refused('INVALID', () => checkedParams(rules, { a: 1 })).message).to.contain(
       'params_schema refers to itself without end',
@@ -101,13 +101,13 @@ describe('a schema of params', () => {
     });
   });
 
-  it('is one of an object', () => {
+  it('must be the schema of an object', () => {
     for (const schema of [{}, { type: 'array' }, { type: ['object', 'null'] }]) {
       expect(paramsSchemaIssue(schema)?.field).to.equal('params_schema.type');
     }
   });
 
-  it('is a valid one: the issue has its path', () => {
+  it('must be valid, or the issue has its path', () => {
     expect(issueOf({ properties: { a: { type: 'text' } } })).to.deep.equal({
       field: 'params_schema.properties.a.type',
       issue: 'must be equal to one of the allowed values',
@@ -120,7 +120,7 @@ describe('a schema of params', () => {
 });
 
 describe('the default params of a task', () => {
-  it('may lack what a run can be given', () => {
+  it('may lack values that a run can be given', () => {
     expect(defaultParamsIssues(task({ limit: 3 }), true)).to.deep.equal([]);
     const either = { anyOf: [{ required: ['limit'] }, { required: ['shop'] }], required: [] };
     expect(defaultParamsIssues(task({}, either), true)).to.deep.equal([]);

@@ -34,7 +34,7 @@ describe('the equality that a condition requires', () => {
     });
   }
 
-  it('holds wherever the condition does', () => {
+  it('is true whenever the condition is', () => {
     const values = ['a', 'b', 3, '3', 0, null, true, false, ['a'], { a: 1 }, ''];
     for (const value of values) {
       const scope = { event: { payload: { id: value } } };

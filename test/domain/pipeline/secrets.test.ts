@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Secrets } from '../../../domain/pipeline/secrets.ts';
 
-/** Masks secrets from when they are given out. */
+/** Masks secrets once they have been given out. */
 class GivenSecrets extends Secrets {
   readonly #lookUp: (name: string) => string | undefined;
 

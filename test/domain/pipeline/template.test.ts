@@ -183,7 +183,7 @@ describe('a template', () => {
       expect(render('Bearer ${secrets.TOKEN}')).to.equal('Bearer hush');
     });
 
-    it('fails for one that is not placed there, naming it', () => {
+    it('fails for a secret that is not allowed there, and names it', () => {
       const message = 'the secret OTHER cannot be used here: a secret is used whole';
       expect(() => render('${secrets.OTHER}')).to.throw(PipelineError, message);
     });
@@ -204,7 +204,7 @@ describe('a template', () => {
       '${@ | secrets.TOKEN}',
       '${values(@)[*].TOKEN}',
     ]) {
-      it(`gives none to an expression: ${text}`, () => {
+      it(`gives no secret to an expression: ${text}`, () => {
         expect(() => render(text)).to.throw(/a secret is used whole/);
       });
     }

@@ -13,7 +13,7 @@ describe('an approval', () => {
     expect(mayDecide(null, 'a', scoped('tasks:write'))).to.equal(false);
   });
 
-  it('with approvers is decided by those alone, by id or by scope', () => {
+  it('with approvers is decided only by them, named by id or by scope', () => {
     const approvers = ['A', 'scope:payments'];
     expect(mayDecide(approvers, 'a', scoped())).to.equal(true);
     expect(mayDecide(approvers, 'b', scoped('payments'))).to.equal(true);
@@ -32,9 +32,12 @@ describe('an approval', () => {
     });
   });
 
-  it('that nobody decided ends as its on_timeout says', () => {
+  it('that nobody decided ends according to its on_timeout', () => {
     const wait = (on_timeout: 'fail' | 'reject' | 'approve') => ({
-      ...{ step: 'a', wait_id: 'w', attempt: 1, resumed: null },
+      step: 'a',
+      wait_id: 'w',
+      attempt: 1,
+      resumed: null,
       waits_for: { kind: 'approval' as const, message: 'm', on_timeout },
       since: '1970-01-01T00:00:00.000Z',
       until: '1970-01-01T00:00:10.000Z',

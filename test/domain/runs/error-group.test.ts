@@ -33,7 +33,7 @@ describe('the group of an error', () => {
     }
   });
 
-  it('tells apart statuses of HTTP, names and words', () => {
+  it('distinguishes HTTP status codes, names and words', () => {
     const different = [
       'responded with 404',
       'responded with 503',

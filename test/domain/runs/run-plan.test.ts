@@ -56,7 +56,7 @@ function plan(pipeline: readonly object[], run: Partial<PlannedRun>) {
   });
 }
 
-/** `step state` for each. */
+/** Each step as `step state`. */
 const states = (pipeline: readonly object[], run: Partial<PlannedRun>): readonly string[] =>
   plan(pipeline, run).map(({ step, state }) => `${step} ${state}`);
 
@@ -72,7 +72,7 @@ describe('the plan of a run', () => {
     expect(plan(graph, {}).map(({ needs }) => needs)).to.deep.equal([[], ['a'], ['a'], ['b', 'c']]);
   });
 
-  it('tells a sequence from steps that all start at once', () => {
+  it('distinguishes a sequence from steps that all start at once', () => {
     expect(plan(sequence, {}).map(({ needs }) => needs)).to.deep.equal([[], ['a'], ['b']]);
     const atOnce = sequence.map((step) => ({ ...step, needs: [] }));
     expect(plan(atOnce, {}).map(({ needs }) => needs)).to.deep.equal([[], [], []]);
@@ -116,7 +116,7 @@ describe('the plan of a run', () => {
     expect(states(each, run)).to.deep.equal(['e waiting', 'e[0] succeeded', 'e[1] waiting']);
   });
 
-  it('shows a step that waits, also while others run, and until a worker continues it', () => {
+  it('shows a step that waits, even while others run, until a worker continues it', () => {
     const waits = [waitOf('x')];
     const beside = states(group, { waits });
     expect(beside).to.deep.equal(['g running', 'x waiting', 'y running', 'last pending']);
@@ -135,7 +135,7 @@ describe('the plan of a run', () => {
     expect(states(sequence, { state: 'queued', waits })).to.include('a waiting');
   });
 
-  it('shows a failed step until it runs again', () => {
+  it('shows a step as failed until it runs again', () => {
     const steps = [...ends('a'), failed('b')];
     for (const state of ['failed', 'retrying', 'queued', 'running'] as const) {
       expect(states(sequence, { state, steps }), state).to.include('b failed');
@@ -150,7 +150,7 @@ describe('the plan of a run', () => {
     expect(parts).to.deep.equal(['g failed', 'x failed', 'y pending', 'last pending']);
   });
 
-  it('shows steps that were taken over from a retried run as reused', () => {
+  it('shows steps whose results come from a retried run as reused', () => {
     const run = { steps: [...ends('a'), stepEnd('b', { status: 'skipped' }), ...ends('c')] };
     expect(states(sequence, { ...run, reused: 2 })).to.deep.equal([
       'a reused',

@@ -34,7 +34,7 @@ describe('the steps of a run', () => {
         data: stepEnd(`each[${index}]`),
       })),
     ];
-    // Copying the list with each item moves 1.25 thousand million references here: seconds, and not milliseconds.
+    // Copying the list with each item would move 1.25 billion references here, which takes seconds, not milliseconds.
     const many = events(50_000);
     const place = { revision: 1, metadata: { occurredAt: '2026-03-01T09:00:00.000Z' } as never };
     const before = process.cpuUsage();

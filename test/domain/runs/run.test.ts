@@ -44,7 +44,7 @@ const skipped: RunEvent = {
 };
 const abandoned: RunEvent = { type: 'Abandoned', data: { reservation: 'key-x' } };
 
-/** Three steps, of which two have names of their own for their results. */
+/** Three steps. Two of them have other names for their results. */
 const payload = {
   pipeline: [
     { id: 'a', uses: 'echo', save_as: 'first' },
@@ -52,7 +52,7 @@ const payload = {
     { id: 'c', uses: 'echo' },
   ],
 };
-/** What the end of a run says of its output after `a`, or after nothing. */
+/** The fields about the output in the end of a run after this many steps. */
 const soFar = (executed_steps: number) => ({
   summary: { total_steps: 3, executed_steps, skipped_steps: 0 },
   layout: {
@@ -67,7 +67,7 @@ const run = (...events: RunEvent[]): ReturnType<typeof requireRun> =>
   requireRun(given(runFold, events));
 
 describe('a run', () => {
-  it('has the params of its request, through all that happens to it', () => {
+  it('keeps the params of its request in every state', () => {
     const params = { limit: 5 };
     const asked: RunEvent = { type: 'RunRequested', data: request({ params }) };
     const events = [asked, started(), interrupted(), started(), failed];
@@ -116,7 +116,7 @@ describe('a run', () => {
     }
   });
 
-  it('keeps the steps of all attempts, those of the run it retries first', () => {
+  it('keeps the steps of all attempts, first those of the run that it retries', () => {
     const state = run(
       { type: 'RunRequested', data: request({ prior_steps: [stepEnd('before')] }) },
       started(),
@@ -134,7 +134,7 @@ describe('a run', () => {
     ]);
   });
 
-  it('knows its worker while it runs, and no longer', () => {
+  it('has a worker only while it runs', () => {
     expect(run(requested, started()).lease_owner).to.equal('w1');
     for (const event of [interrupted(), attemptFailed(), succeeded, failed, canceled]) {
       expect(run(requested, started(), event).lease_owner, event.type).to.equal(null);
@@ -149,7 +149,7 @@ describe('a run', () => {
     expect(deadlineOf(run(requested), 60)).to.equal(null);
   });
 
-  it('stays failed when others retry it, however often', () => {
+  it('stays failed when other runs retry it, however often', () => {
     const events = retryRun(run(requested, started(), failed), 'run-2', 'failed_step');
     expect(events).to.deep.equal([
       { type: 'RunRetried', data: { run_id: 'run-2', from: 'failed_step' } },
@@ -198,7 +198,7 @@ describe('a run', () => {
   });
 
   describe('that is to be canceled', () => {
-    it('ends at once where no worker has it', () => {
+    it('ends at once if no worker has it', () => {
       expect(cancelRun(run(requested), null)).to.deep.equal([
         { type: 'RunCanceled', data: { attempt: 0 } },
       ]);
@@ -220,7 +220,7 @@ describe('a run', () => {
       expect(cancelRun(run(requested, started(), cancelRequested), null)).to.deep.equal([]);
     });
 
-    it('is refused when it has ended otherwise, and not when it was canceled', () => {
+    it('is refused if it has ended, unless it was canceled', () => {
       expect(cancelRun(run(requested, canceled), null)).to.deep.equal([]);
       for (const event of [succeeded, failed]) {
         refused('STATE_CONFLICT', () => cancelRun(run(requested, started(), event), null));

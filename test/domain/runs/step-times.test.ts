@@ -4,11 +4,13 @@ import { stepTimes, type TimedRun } from '../../../domain/runs/step-times.ts';
 const at = (milliseconds: number): string =>
   new Date(1_800_000_000_000 + milliseconds).toISOString();
 
-/** A run whose steps took so many milliseconds each. */
+/** A run whose steps took the given milliseconds. */
 function run(took: Readonly<Record<string, number>>, reused = 0): TimedRun {
   const steps = Object.entries(took).map(([step, milliseconds]) => ({
-    ...{ step, status: 'succeeded' as const },
-    ...{ started_at: at(0), finished_at: at(milliseconds) },
+    step,
+    status: 'succeeded' as const,
+    started_at: at(0),
+    finished_at: at(milliseconds),
   }));
   return { steps, reused };
 }
@@ -19,8 +21,12 @@ describe('the times of the steps of a run', () => {
   it('are compared with the median and the 95th percentile of earlier runs', () => {
     const [load] = stepTimes(run({ load: 280 }), twenty);
     expect(load).to.deep.equal({
-      ...{ step: 'load', took_seconds: 0.28, measured: 20 },
-      ...{ p50_seconds: 0.19, p95_seconds: 0.28, slow: false },
+      step: 'load',
+      took_seconds: 0.28,
+      measured: 20,
+      p50_seconds: 0.19,
+      p95_seconds: 0.28,
+      slow: false,
     });
   });
 
@@ -34,7 +40,7 @@ describe('the times of the steps of a run', () => {
     expect(isSlow(102, quick)).to.equal(true);
   });
 
-  it('say nothing of a step that was measured too seldom', () => {
+  it('say nothing about a step with too few measurements', () => {
     const [load] = stepTimes(run({ load: 9000 }), twenty.slice(0, 4));
     expect(load).to.deep.include({
       measured: 4,
@@ -44,7 +50,7 @@ describe('the times of the steps of a run', () => {
     });
   });
 
-  it('leave out results that were taken over from another run', () => {
+  it('leave out results that were reused from another run', () => {
     const [load, send] = stepTimes(run({ load: 9000, send: 1 }, 1), twenty);
     expect(load).to.deep.include({ step: 'load', took_seconds: null, slow: false });
     expect(send).to.deep.include({ step: 'send', took_seconds: 0.001 });

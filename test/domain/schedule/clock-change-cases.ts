@@ -45,7 +45,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   nyForward(
     'cron',
     '0 2 * * *',
-    'the first moment of the gap',
+    'the first instant of the gap',
     '2026-03 EDT 8 @03:00|2026-03 EDT 9 @02:00',
   ),
   nyForward(
@@ -57,7 +57,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   nyForward(
     'cron',
     '30 2,3 * * *',
-    'a moved fire and a real one are one',
+    'a moved fire and a regular one at the same instant are one fire',
     '2026-03 EDT 8 @03:30|2026-03 EDT 9 @02:30,03:30',
   ),
   nyForward(
@@ -81,19 +81,19 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   nyForward(
     'cron',
     '*/30 * * * *',
-    'every half hour goes on',
+    'every half hour continues',
     '2026-03 EST 8 @00:00,00:30,01:00,01:30|2026-03 EDT 8 @03:00,03:30',
   ),
   nyForward(
     'cron',
     '0 */2 * * *',
-    'every second hour meets what exists',
+    'every second hour fires at the hours that exist',
     '2026-03 EST 8 @00:00|2026-03 EDT 8 @04:00,06:00',
   ),
   nyForward(
     'cron',
     '59 59 1 * * *',
-    'the last second before',
+    'the last second before the gap',
     '2026-03 EST 8 @01:59:59|2026-03 EDT 9 @01:59:59',
   ),
   nyForward(
@@ -111,23 +111,28 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   nyForward(
     'rrule',
     `${march}FREQ=HOURLY`,
-    'an hourly recurrence leaves it out',
+    'an hourly recurrence leaves out the gap',
     '2026-03 EST 8 @00:30,01:30|2026-03 EDT 8 @03:30,04:30',
   ),
   nyForward(
     'rrule',
     `${march}FREQ=MINUTELY;INTERVAL=30`,
-    'a minutely recurrence goes on',
+    'a minutely recurrence continues',
     '2026-03 EST 8 @00:00,00:30,01:00,01:30|2026-03 EDT 8 @03:00',
   ),
   nyForward(
     'rrule',
     `${march}FREQ=DAILY\nEXDATE:20260308T023000`,
-    'EXDATE takes out a moved fire',
+    'EXDATE removes a moved fire',
     '2026-03 EDT 9 10 @02:30',
   ),
-  nyForward('once', '2026-03-08T02:30:00', 'once in the gap', '2026-03 EDT 8 @03:30'),
-  nyForward('once', '2026-03-08T02:30:00-05:00', 'once with an offset', '2026-03 EDT 8 @03:30'),
+  nyForward('once', '2026-03-08T02:30:00', 'a single time in the gap', '2026-03 EDT 8 @03:30'),
+  nyForward(
+    'once',
+    '2026-03-08T02:30:00-05:00',
+    'a single time with an offset',
+    '2026-03 EDT 8 @03:30',
+  ),
   nyBack(
     'cron',
     '30 1 * * *',
@@ -137,31 +142,31 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   nyBack(
     'cron',
     '0 1,2 * * *',
-    'one that occurs twice and one that does not',
+    'a time that occurs twice and one that does not',
     '2026-11 EDT 1 @01:00|2026-11 EST 1 @02:00|2026-11 EST 2 @01:00',
   ),
   nyBack(
     'cron',
     '*/20 1 * * *',
-    'several in the repeated hour',
+    'several times in the repeated hour',
     '2026-11 EDT 1 @01:00,01:20,01:40|2026-11 EST 2 @01:00',
   ),
   nyBack(
     'cron',
     '0 * * * *',
-    'every hour takes both',
+    'every hour fires in both passes',
     '2026-11 EDT 1 @00:00,01:00|2026-11 EST 1 @01:00,02:00',
   ),
   nyBack(
     'cron',
     '30 */1 * * *',
-    'a stepped hour takes both',
+    'a stepped hour fires in both passes',
     '2026-11 EDT 1 @00:30,01:30|2026-11 EST 1 @01:30,02:30',
   ),
   nyBack(
     'cron',
     '*/30 * * * *',
-    'every half hour goes on',
+    'every half hour continues',
     '2026-11 EDT 1 @00:00,00:30,01:00,01:30|2026-11 EST 1 @01:00,01:30,02:00',
   ),
   nyBack(
@@ -173,20 +178,25 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   nyBack(
     'rrule',
     `${october}FREQ=HOURLY`,
-    'an hourly recurrence takes both',
+    'an hourly recurrence fires in both passes',
     '2026-11 EDT 1 @00:30,01:30|2026-11 EST 1 @01:30,02:30',
   ),
   nyBack(
     'rrule',
     `${october}FREQ=HOURLY\nEXDATE:20261101T013000`,
-    'EXDATE takes out both',
+    'EXDATE removes both passes',
     '2026-11 EDT 1 @00:30|2026-11 EST 1 @02:30',
   ),
-  nyBack('once', '2026-11-01T01:30', 'once is the first', '2026-11 EDT 1 @01:30'),
+  nyBack(
+    'once',
+    '2026-11-01T01:30',
+    'a single time that occurs twice fires the first time',
+    '2026-11 EDT 1 @01:30',
+  ),
   nyBack(
     'once',
     '2026-11-01T01:30-05:00',
-    'once with the later offset is the second',
+    'a single time with the later offset fires the second time',
     '2026-11 EST 1 @01:30',
   ),
   berlinForward(
@@ -198,7 +208,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   berlinForward(
     'cron',
     '*/30 * * * *',
-    'every half hour goes on',
+    'every half hour continues',
     '2026-03 CET 29 @00:00,00:30,01:00,01:30|2026-03 CEST 29 @03:00,03:30',
   ),
   berlinForward(
@@ -207,7 +217,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
     'the last Sunday of the month',
     '2026-03 CEST 29 @03:30|2026-04 CEST 26 @02:30',
   ),
-  berlinForward('once', '2026-03-29 02:00', 'once in the gap', '2026-03 CEST 29 @03:00'),
+  berlinForward('once', '2026-03-29 02:00', 'a single time in the gap', '2026-03 CEST 29 @03:00'),
   berlinBack(
     'cron',
     '30 2 * * *',
@@ -217,13 +227,13 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   berlinBack(
     'cron',
     '15 * * * *',
-    'every hour takes both',
+    'every hour fires in both passes',
     '2026-10 CEST 25 @00:15,01:15,02:15|2026-10 CET 25 @02:15,03:15',
   ),
   berlinBack(
     'rrule',
     `${october}FREQ=MINUTELY;INTERVAL=60`,
-    'a minutely recurrence takes both',
+    'a minutely recurrence fires in both passes',
     '2026-10 CEST 25 @00:30,01:30,02:30|2026-10 CET 25 @02:30',
   ),
   howeForward(
@@ -235,25 +245,25 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   howeForward(
     'cron',
     '0 2 * * *',
-    'the first moment of the gap',
+    'the first instant of the gap',
     '2026-10 +11:00 4 @02:30|2026-10 +11:00 5 @02:00',
   ),
   howeForward(
     'cron',
     '0,30 2 * * *',
-    'a moved fire and a real one are one',
+    'a moved fire and a regular one at the same instant are one fire',
     '2026-10 +11:00 4 @02:30|2026-10 +11:00 5 @02:00,02:30',
   ),
   howeForward(
     'cron',
     '0 * * * *',
-    'every hour leaves out the one that is missing',
+    'every hour leaves out the missing one',
     '2026-10 +10:30 4 @00:00,01:00|2026-10 +11:00 4 @03:00',
   ),
   howeForward(
     'cron',
     '*/15 * * * *',
-    'every quarter goes on',
+    'every quarter of an hour continues',
     '2026-10 +10:30 4 @00:00,00:15,00:30,00:45,01:00,01:15,01:30,01:45|2026-10 +11:00 4 @02:30,02:45',
   ),
   howeBack(
@@ -265,7 +275,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   howeBack(
     'cron',
     '15,45 1 * * *',
-    'one that occurs twice and one that does not',
+    'a time that occurs twice and one that does not',
     '2026-04 +11:00 5 @01:15,01:45|2026-04 +10:30 6 @01:15',
   ),
   howeBack(
@@ -334,7 +344,7 @@ export const clockChangeCases: readonly ScheduleCase[] = [
   apia(
     'cron',
     '0 */6 * * *',
-    'hours of a day that does not exist',
+    'every six hours across a day that does not exist',
     '2011-12 -10:00 29 @06:00,12:00,18:00|2011-12 +14:00 31 @00:00,06:00',
   ),
 ];

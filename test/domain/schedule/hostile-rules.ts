@@ -9,7 +9,7 @@ export interface HostileRule {
   readonly anchor: number;
 }
 
-const MOST_CHARACTERS = 4000;
+const MAX_CHARACTERS = 4000;
 const days = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
 
 export const range = (min: number, max: number): number[] =>
@@ -127,7 +127,7 @@ const rrule = fc
       if (/^;BYDAY=.*\d/.test(text)) return freq === 'MONTHLY' || freq === 'YEARLY';
       return true;
     });
-    return `${start}RRULE:FREQ=${freq}${allowed.join('')}`.slice(0, MOST_CHARACTERS);
+    return `${start}RRULE:FREQ=${freq}${allowed.join('')}`.slice(0, MAX_CHARACTERS);
   });
 
 const field = (min: number, max: number): fc.Arbitrary<string> =>

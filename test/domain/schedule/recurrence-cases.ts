@@ -33,25 +33,25 @@ export const recurrenceCases: readonly ScheduleCase[] = [
     true,
   ),
   recurrence(
-    'EXDATE takes out, and COUNT counts what it takes out',
+    'COUNT includes the fires that EXDATE removes',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;COUNT=5\nEXDATE:20260102T090000Z,20260104T090000Z',
     '2026-01 UTC 1 3 5',
     true,
   ),
   recurrence(
-    'EXDATE with a date takes out the day',
+    'EXDATE with a date removes the day',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;COUNT=3;BYHOUR=9\nEXDATE;VALUE=DATE:20260102',
     '2026-01 UTC 1 3',
     true,
   ),
   recurrence(
-    'EXDATE of another zone takes out the same instant',
+    'EXDATE of another zone removes the same instant',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;COUNT=3\nEXDATE;TZID=Asia/Tokyo:20260102T180000',
     '2026-01 UTC 1 3',
     true,
   ),
   recurrence(
-    'RDATE adds, in its place, and not twice',
+    'RDATE adds fires in order, and none twice',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;COUNT=3\nRDATE:20260102T120000Z,20260103T090000Z,20260110T090000Z',
     '2026-01 UTC 1 @09:00|2026-01 UTC 2 @09:00,12:00|2026-01 UTC 3 10 @09:00',
     true,
@@ -69,7 +69,7 @@ export const recurrenceCases: readonly ScheduleCase[] = [
     true,
   ),
   recurrence(
-    'UNTIL includes its own moment',
+    'UNTIL includes its own instant',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;UNTIL=20260103T090000Z',
     '2026-01 UTC 1-3',
     true,
@@ -87,7 +87,7 @@ export const recurrenceCases: readonly ScheduleCase[] = [
     true,
   ),
   recurrence(
-    'a start that does not match the rule is no fire',
+    'a start that does not match the rule does not fire',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=WEEKLY;BYDAY=MO;COUNT=2',
     '2026-01 UTC 5 12',
     true,
@@ -116,7 +116,7 @@ export const recurrenceCases: readonly ScheduleCase[] = [
     true,
   ),
   recurrence(
-    'week 53, which 2026 has and the next five years have not',
+    'week 53, which 2026 has and the next five years lack',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=YEARLY;BYWEEKNO=53;BYDAY=MO;COUNT=2',
     '2026-12 UTC 28|2032-12 UTC 27',
     true,
@@ -158,13 +158,13 @@ export const recurrenceCases: readonly ScheduleCase[] = [
     true,
   ),
   recurrence(
-    'the second of a week by position',
+    'the second day of a week by position',
     'DTSTART:20260105T090000Z\nRRULE:FREQ=WEEKLY;BYDAY=MO,WE,FR;BYSETPOS=2;COUNT=3',
     '2026-01 UTC 7 14 21',
     true,
   ),
   recurrence(
-    'every 5 hours, which no day repeats',
+    'every 5 hours, at other times each day',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=HOURLY;INTERVAL=5;COUNT=6',
     '2026-01 UTC 1 @09:00,14:00,19:00|2026-01 UTC 2 @00:00,05:00,10:00',
     true,
@@ -182,13 +182,13 @@ export const recurrenceCases: readonly ScheduleCase[] = [
     true,
   ),
   recurrence(
-    'hours with minutes inside',
+    'every hour at two minutes',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=HOURLY;BYMINUTE=10,40;COUNT=4',
     '2026-01 UTC 1 @09:10,09:40,10:10,10:40',
     true,
   ),
   recurrence(
-    'days of the year by the hour',
+    'hours of a day of the year',
     'DTSTART:20260101T090000Z\nRRULE:FREQ=HOURLY;BYYEARDAY=100;BYHOUR=6,7;COUNT=3',
     '2026-04 UTC 10 @06:00,07:00|2027-04 UTC 10 @06:00',
     true,

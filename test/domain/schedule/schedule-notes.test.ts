@@ -41,7 +41,7 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('says on the next fire that a stepped midnight was left out', () => {
+  it('says on the next fire that a midnight of a stepped schedule was left out', () => {
     expect(notes('cron', '0 */12 * * *', havana, '2026-03-07T16:00:00Z', 3)).to.deep.equal([
       ['2026-03-07T12:00:00-05:00', null],
       [
@@ -52,7 +52,7 @@ describe('the note of a fire', () => {
     ]);
   });
 
-  it('says on both fires that a stepped midnight fires twice', () => {
+  it('says on both fires that a midnight of a stepped schedule fires twice', () => {
     const twice = '2026-11-01T00:00:00 occurs twice in America/Havana, where the clock goes back';
     expect(notes('cron', '0 */12 * * *', havana, '2026-11-01T03:00:00Z', 3)).to.deep.equal([
       ['2026-11-01T00:00:00-04:00', `${twice}: fires both times`],

@@ -40,7 +40,7 @@ function table(title: string, cases: readonly ScheduleCase[]): void {
 
 describe('the fires of a schedule', () => {
   table('are those of RFC 5545, by its examples', rfc5545Cases);
-  table('are those of RFC 5545, beside its examples', recurrenceCases);
+  table('are those of RFC 5545, in addition to its examples', recurrenceCases);
   table('are those of crontab(5)', crontabCases);
   table('follow the clock changes', clockChangeCases);
   table('are counted in real time where no hour is named', elapsedCases);

@@ -123,7 +123,7 @@ describe('a recurrence warns', () => {
     ).to.deep.equal(['2026-01-02T09:00:00+01:00', '2026-03-01T13:00:00+01:00']);
   });
 
-  it('in a list of nothing that takes long to count', () => {
+  it('in a list of tasks of nothing that takes long to count', () => {
     const expr =
       'DTSTART;TZID=Europe/Berlin:20260101T090000\nRRULE:FREQ=DAILY;BYHOUR=2,9;COUNT=20000';
     const spec = {

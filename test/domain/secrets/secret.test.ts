@@ -19,12 +19,12 @@ const fold = (...events: readonly SecretEvent[]): SecretState =>
     (state, event, index) => secretFold.evolve(state, event, at(index)),
     secretFold.initial,
   );
-const limits = { allow_hosts: ['a.example'], allow_tasks: null };
+const limits = { allow_hosts: ['a.example'], allow_tasks: null, expires_at: null };
 const set = (state: SecretState, namespace = 'default'): readonly SecretEvent[] =>
   setSecret(state, { namespace, name: 'X', ...limits }, sealed);
 
 describe('a secret of a namespace', () => {
-  it('has versions, which go on after it was deleted', () => {
+  it('has versions, whose numbers continue after it was deleted', () => {
     const first = set(secretFold.initial);
     const second = set(fold(...first));
     expect(second[0]?.data).to.include({ version: 2 });
@@ -41,7 +41,7 @@ describe('a secret of a namespace', () => {
     expect(fold(...set(secretFold.initial))).to.include({ namespace: 'default' });
   });
 
-  it('is sealed for its namespace, name, version and limits', () => {
+  it('is encrypted for its namespace, name, version and limits', () => {
     const [event] = set(secretFold.initial);
     const state = requireSecret(fold(...set(secretFold.initial)), 'X');
     expect(event?.type === 'SecretSet' && event.data.sealed.value).to.equal(sealingContext(state));
@@ -51,12 +51,19 @@ describe('a secret of a namespace', () => {
       { ...state, version: 2 },
       { ...state, allow_hosts: ['*'] },
       { ...state, allow_tasks: ['t'] },
+      { ...state, expires_at: '2026-04-01T09:00:00.000Z' },
+      { ...state, expires_at: '2027-04-01T09:00:00.000Z' },
     ];
     const contexts = new Set([state, ...others].map(sealingContext));
     expect(contexts.size).to.equal(others.length + 1);
   });
 
-  it('gets another data key when it is resealed, unless a new version came first', () => {
+  it('is encrypted as in older releases if it never expires', () => {
+    const state = requireSecret(fold(...set(secretFold.initial)), 'X');
+    expect(sealingContext(state)).to.equal('["default","X",1,["a.example"],null]');
+  });
+
+  it('gets its data key encrypted again, unless a new version came first', () => {
     const events = set(secretFold.initial);
     const resealed = resealSecret(fold(...events), (old) => ({
       ...old,

@@ -6,7 +6,7 @@ const hour = 60 * minute;
 
 describe("deciding a task's fires after a change", () => {
   describe('of a task that was snoozed', () => {
-    it('runs the fire later under its nominal time, and skips those due meanwhile', () => {
+    it('runs the fire later under its nominal time, and skips those due in the meantime', () => {
       const story = new Story().snooze(150);
       expect(nextRunOf(story.state)).to.equal('2026-03-02T08:03:30.000Z');
       expect(story.pass(3 * minute).look().events).to.deep.equal([]);
@@ -29,7 +29,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('08:04:00');
     });
 
-    it('adds up', () => {
+    it('adds up repeated snoozes', () => {
       const story = new Story().snooze(30).pass(70_000).snooze(60).pass(19_999);
       expect(story.look().events).to.deep.equal([]);
       story.pass(60_001).lookAll();
@@ -55,7 +55,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('09:00:00');
     });
 
-    it('runs only the snoozed fire where a new rule ends the snooze within its grace', () => {
+    it('runs only the snoozed fire if a new rule ends the snooze within its grace', () => {
       const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(45);
       story.pass(40_500).update({ schedule_expr: '0 * * * *' }).lookAll();
       expect(story.fired).to.deep.equal(['08:00:10']);
@@ -82,7 +82,7 @@ describe("deciding a task's fires after a change", () => {
       ]);
     });
 
-    it('has its snoozed fire held back by a pause at the later time, and skips those due meanwhile', () => {
+    it('has its snoozed fire held back by a pause at the later time, and skips those due before', () => {
       const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(25).pass(15_000).pause();
       story.pass(32_000).resume('all').lookAll();
       expect(story.fired).to.deep.equal(['08:00:10', '08:00:40']);
@@ -90,7 +90,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('08:00:50');
     });
 
-    it('decides a fire snoozed to before a pause as if there were no pause', () => {
+    it('decides a fire whose later time is before a pause as if there were no pause', () => {
       const story = new Story({ schedule_expr: '*/10 * * * * *' }).snooze(25).pass(42_000).pause();
       story.pass(10_000).resume('skip').lookAll();
       expect(story.fired).to.deep.equal(['08:00:10', '08:00:40']);
@@ -133,7 +133,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.fired).to.deep.equal(['08:01:00', '08:01:30']);
     });
 
-    it("decides what the previous rule missed by that rule's misfire policy", () => {
+    it('decides fires missed under the previous rule by the misfire policy of that rule', () => {
       for (const [misfire_policy, fired, skipped] of [
         ['skip', [], ['missed 09:00:00-12:00:00 (4)']],
         ['latest', ['12:00:00'], ['missed 09:00:00-11:00:00 (3)']],
@@ -177,7 +177,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('12:45:00');
     });
 
-    it('decides by each of several rules what came due under it', () => {
+    it('decides each fire by the rule under which it came due', () => {
       const story = new Story({ schedule_expr: '0 * * * *', misfire_policy: 'all' });
       story.pass(90 * minute).update({ schedule_expr: '40 * * * *' });
       story.pass(30 * minute).update({ schedule_expr: '50 * * * *' });
@@ -198,7 +198,7 @@ describe("deciding a task's fires after a change", () => {
       ]);
     });
 
-    it('runs the newest fire of the previous rule where later rules have none to run', () => {
+    it('runs the newest fire of the previous rule if later rules have none to run', () => {
       const fields = { misfire_grace_seconds: 1, schedule_expr: '0 * * * *' } as const;
       const story = new Story(fields).pass(90 * minute);
       story
@@ -256,7 +256,7 @@ describe("deciding a task's fires after a change", () => {
       expect(story.next).to.equal('08:01:30');
     });
 
-    it('becomes a task without fires', () => {
+    it('runs its due fire, and then none, if it becomes an event task', () => {
       const story = new Story().pass(minute + 20);
       story.update({ schedule_kind: 'event', schedule_expr: 'x.#' }).lookAll();
       expect(story.fired).to.deep.equal(['08:01:00']);

@@ -13,7 +13,7 @@ import { place, START } from '../given.ts';
 import { act, expressions, perform, settings } from './schedule-acts.ts';
 import { minute, scheduleOf, Story } from './schedule-story.ts';
 
-/** What a story's events say became of each nominal time: how often each was fired, and which spans were not. */
+/** The decisions in a story's events: the nominal times that fired, and the spans that were skipped. */
 function decided(events: readonly { readonly event: FiresEvent }[]): {
   readonly fired: readonly Instant[];
   readonly spans: readonly {
@@ -93,7 +93,7 @@ describe('the laws of the schedule state', () => {
           story.pass(ms).update({ schedule_expr: expr });
           if (isPaused) story.pause().resume('skip');
         }
-        // No fire of these rules is due then.
+        // The decision is made at a time when no fire of these rules is due.
         story.pass(minute).pass(1000 - (story.now % 1000) + 100);
         if (isReleased) story.release('latest');
         const runs = story.lookAll().firesEvents.filter(({ event }) => event.type === 'Fired');
@@ -201,13 +201,13 @@ describe('the laws of the schedule state', () => {
         (fields, acts, coin) => {
           const story = new Story(fields);
           for (const each of acts) perform(story, each);
-          // As an index sees it that hears of its own decisions before what was written just before them.
+          // An index may learn of its own decisions before it learns of events that were written just before them.
           const shuffled = [...story.log];
           for (let n = 1; n + 1 < shuffled.length; n += 1) {
             const [one, other] = [shuffled[n], shuffled[n + 1]];
             if (one === undefined || other === undefined) continue;
             const crosses = isFires(one.event.type) !== isFires(other.event.type);
-            // Only what did not depend on the other may come first: they were under way at once.
+            // A decision may come first only if it does not depend on the other event, because both were concurrent.
             const together = one.at === other.at && restsBefore(one, other);
             if (crosses && together && coin.next().value === true) {
               shuffled[n] = other;
@@ -230,7 +230,7 @@ describe('the laws of the schedule state', () => {
   });
 });
 
-/** By the rule alone: what should have fired since the task was created. */
+/** The fires since the creation of the task by the rule alone. */
 function firesUpTo({ definition, anchor, now }: Story): readonly Instant[] {
   const schedule = scheduleOf(definition, anchor);
   const fires: Instant[] = [];
@@ -245,7 +245,7 @@ function firesUpTo({ definition, anchor, now }: Story): readonly Instant[] {
 const isFires = (type: string): boolean =>
   ['Fired', 'FiresSkipped', 'NextFireCorrected'].includes(type);
 
-/** Whether the second is a decision that was taken without knowing of the first. */
+/** Whether `other` is a decision that was made without knowledge of `one`. */
 function restsBefore(one: Story['log'][number], other: Story['log'][number]): boolean {
   return (
     !isFires(one.event.type) &&
@@ -254,7 +254,7 @@ function restsBefore(one: Story['log'][number], other: Story['log'][number]): bo
   );
 }
 
-/** What one decision requests of the late ones: none under `skip`, one at the most under `latest`. */
+/** Expects that one decision runs no late fire under `skip`, and at most one under `latest`. */
 function checkPolicy(story: Story, before: number, graceSeconds: number): void {
   const late = story.firesEvents.slice(before).filter(({ event }) => {
     if (event.type !== 'Fired') return false;

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { nextFireOf } from '../../../domain/tasks/schedule-state.ts';
 import { minute, Story } from './schedule-story.ts';
 
-describe('a rule set while a fire that it names is being decided by the previous rule', () => {
-  /** The new rule is set just before the fire at 08:01 or 09:00, which is decided without knowing of it. */
+describe('a task whose rule changes while a fire of both rules is being decided', () => {
+  /** Sets a new rule just before a fire, which is then decided without knowledge of the new rule. */
   const raced = (story: Story, before: number, expr: string): Story => {
     const known = story.state;
     story.pass(before - 5).update({ schedule_expr: expr });
@@ -12,7 +12,7 @@ describe('a rule set while a fire that it names is being decided by the previous
     return story;
   };
 
-  it('continues by the new rule, though the previous one has its next fire tomorrow', () => {
+  it('continues by the new rule, even if the next fire of the previous rule is tomorrow', () => {
     const story = raced(new Story({ schedule_expr: '1 8 * * *' }), minute, '* * * * *');
     expect(story.fired).to.deep.equal(['08:01:00']);
     story.lookAll();
@@ -22,7 +22,7 @@ describe('a rule set while a fire that it names is being decided by the previous
     expect(story.fired).to.deep.equal(['08:01:00', '08:02:00']);
   });
 
-  it('continues though the previous rule has no fire left', () => {
+  it('continues by the new rule, even if the previous rule has no fire left', () => {
     const once = { schedule_kind: 'once', schedule_expr: '2026-03-02T08:01:00Z' } as const;
     const story = new Story(once);
     const known = story.state;

@@ -21,7 +21,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.pass(minute).lookAll().fired).to.deep.equal(['08:01:00', '08:05:00']);
   });
 
-  it('runs what was due before the pause and within its grace, whatever the resume says', () => {
+  it('runs fires that were due before the pause and within their grace, whatever the resume says', () => {
     const story = new Story({ misfire_grace_seconds: 3600 }).pass(3 * minute + 10_000).pause();
     story.pass(2 * minute);
     expect(story.look().events).to.deep.equal([]);
@@ -31,7 +31,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.pass(minute).lookAll().fired.at(-1)).to.equal('08:06:00');
   });
 
-  it('follows the misfire policy for what was missed before the pause, whatever the resume says', () => {
+  it('follows the misfire policy for fires missed before the pause, whatever the resume says', () => {
     const fields = { misfire_policy: 'skip', misfire_grace_seconds: 2 } as const;
     const story = new Story(fields).pass(3 * minute + 10_000).pause();
     story
@@ -42,7 +42,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.fired).to.deep.equal(['08:04:00', '08:05:00']);
   });
 
-  it('follows the release of a hold for what was due before the pause', () => {
+  it('follows the release of a hold for fires that were due before the pause', () => {
     const story = new Story({ misfire_policy: 'skip' }).pass(3 * minute + 10_000).pause();
     story
       .pass(2 * minute)
@@ -53,7 +53,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.skipped).to.deep.equal(['paused 08:04:00-08:05:00 (2)']);
   });
 
-  it('decides only what was due before the pause where the pause held nothing back', () => {
+  it('decides only what was due before the pause if the pause held nothing back', () => {
     const story = new Story({ schedule_expr: '0 * * * *' }).pass(hour + 10_000).pause();
     story.pass(10_000).resume('skip').lookAll();
     expect(story.firesEvents.map(({ event }) => event.type)).to.deep.equal(['Fired']);
@@ -83,13 +83,13 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.skipped).to.deep.equal([]);
   });
 
-  it('records nothing where nothing was held back', () => {
+  it('records nothing if nothing was held back', () => {
     const story = new Story().pass(10_000).pause().pass(10_000).resume('all');
     expect(story.lookAll().firesEvents).to.deep.equal([]);
     expect(story.pass(40_000).lookAll().fired).to.deep.equal(['08:01:00']);
   });
 
-  it('decides what two pauses held back, each as its resume said', () => {
+  it('decides the fires that each of two pauses held back by the policy of its resume', () => {
     const story = paused()
       .resume('skip')
       .pass(10_000)
@@ -101,7 +101,7 @@ describe("deciding a task's fires around a pause", () => {
     expect(story.fired).to.deep.equal(['08:01:00', '08:05:00', '08:06:00']);
   });
 
-  it('decides by the resume also what it held back under the previous rule', () => {
+  it('applies the policy of the resume also to fires held back under the previous rule', () => {
     const story = paused()
       .update({ schedule_expr: '30 * * * * *' })
       .pass(2 * minute);

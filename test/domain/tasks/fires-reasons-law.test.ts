@@ -12,7 +12,7 @@ describe('the laws of why a fire does not run', () => {
       const snoozes = snoozesOf(story);
       for (const { reason, from, to } of skippedBy(story)) {
         for (const end of [from, to]) {
-          // What was put off is held back at the time that it was put off to.
+          // A snoozed fire is held back at its later time.
           const due = snoozes.findLast(({ fire }) => fire === fromIso(end))?.end ?? fromIso(end);
           const within = pauses.some(([begin, over]) => begin <= due && due <= over);
           const inside = pauses.some(([begin, over]) => begin < due && due < over);
@@ -43,7 +43,7 @@ describe('the laws of why a fire does not run', () => {
   });
 });
 
-/** Tells a law of many stories in which all is decided. */
+/** Checks a law on many stories in which everything due is decided. */
 function forEachStory(law: (story: Story) => void): void {
   const acts = fc.array(act, { maxLength: 40 });
   fc.assert(
@@ -61,7 +61,7 @@ function skippedBy({ firesEvents }: Story): readonly DataOf<'FiresSkipped'>[] {
   return firesEvents.flatMap(({ event }) => (event.type === 'FiresSkipped' ? [event.data] : []));
 }
 
-/** From when to when the task was paused. */
+/** The spans in which the task was paused. */
 function pausesOf({ taskEvents }: Story): readonly (readonly [begin: Instant, over: Instant])[] {
   return taskEvents.flatMap(({ event, at }, index) => {
     if (event.type !== 'TaskPaused') return [];
@@ -70,7 +70,10 @@ function pausesOf({ taskEvents }: Story): readonly (readonly [begin: Instant, ov
   });
 }
 
-/** Which fire was put off to when, or up to the change of the rule before; of those that were not decided by then. */
+/**
+ * The snoozed fires, and when each snooze ended: at the later time, or at an earlier change of the task. Snoozes of
+ * fires that had been decided do not count.
+ */
 function snoozesOf({ log }: Story): readonly { readonly fire: Instant; readonly end: Instant }[] {
   return log.flatMap(({ event }, index) => {
     if (event.type !== 'TaskSnoozed') return [];

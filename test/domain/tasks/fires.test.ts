@@ -39,7 +39,7 @@ describe("deciding a task's fires", () => {
       expect(story.look().events).to.deep.equal([]);
     });
 
-    it('fires each of those within their grace', () => {
+    it('fires each nominal time that is within its grace', () => {
       const story = new Story({ misfire_grace_seconds: 180 }).pass(3 * minute + 500).lookAll();
       expect(story.fired).to.deep.equal(['08:01:00', '08:02:00', '08:03:00']);
       expect(story.next).to.equal('08:04:00');
@@ -74,7 +74,7 @@ describe("deciding a task's fires", () => {
       expect(jitterOf(TASK, 0)).to.equal(0);
     });
 
-    it('lets each run start before the next fire where the jitter is longer than the interval', () => {
+    it('lets each run start before the next fire if the jitter is longer than the interval', () => {
       const story = new Story({ jitter_seconds: 3600, schedule_expr: '0,50 * * * *' });
       const after = (fire: string): number => {
         const [run] = story.look().runs;
@@ -97,7 +97,7 @@ describe("deciding a task's fires", () => {
       expect(fromIso(run_at ?? '') - story.now).to.equal(jitterOf(TASK, 5 * minute));
     });
 
-    it('uses the whole jitter where no fire follows', () => {
+    it('uses the whole jitter if no fire follows', () => {
       const at = '2026-03-02T08:01:00.000Z';
       const once = { schedule_kind: 'once', schedule_expr: at } as const;
       const [run] = new Story({ ...once, jitter_seconds: 3600 }).pass(minute).look().runs;
@@ -117,7 +117,7 @@ describe("deciding a task's fires", () => {
       expect(story.next).to.equal('14:00:00');
     });
 
-    it('runs no late fire under `latest` where one within its grace runs', () => {
+    it('runs no late fire under `latest` if one within its grace runs', () => {
       const story = new Story().pass(10 * minute + 1000).lookAll();
       expect(story.fired).to.deep.equal(['08:10:00']);
       expect(story.skipped).to.deep.equal(['missed 08:01:00-08:09:00 (9)']);
@@ -131,7 +131,7 @@ describe("deciding a task's fires", () => {
       expect(story.next).to.equal('14:00:00');
     });
 
-    it('runs each under `all`', () => {
+    it('runs each late fire under `all`', () => {
       const story = new Story({ misfire_policy: 'all', schedule_expr: '0 * * * *' });
       story.pass(5 * hour + 30 * minute).lookAll();
       expect(story.fired).to.deep.equal([
@@ -153,7 +153,7 @@ describe("deciding a task's fires", () => {
       expect(story.skipped).to.deep.equal(['missed 08:01:00-14:19:00 (379)']);
     });
 
-    it('decides a hundred at a time where all are within their grace', () => {
+    it('decides a hundred fires at a time if all are within their grace', () => {
       const story = new Story({ misfire_grace_seconds: 86_400 }).pass(4 * hour);
       expect(story.look().runs).to.have.lengthOf(100);
       expect(story.next).to.equal('09:41:00');
@@ -231,9 +231,9 @@ describe("deciding a task's fires", () => {
     expect(story.next).to.equal(null);
   });
 
-  it('follows the present rule where the recorded fire is none of it', () => {
+  it('follows the present rule if the recorded fire does not belong to it', () => {
     const story = new Story({ schedule_expr: '0 9 * * *' });
-    // As if another tz database had moved it: written for 08:30, the rule says 09:00.
+    // As if another tz database had moved the fire, from the recorded 08:30 to 09:00.
     const moved = { ...story.state.set, next_fire_at: '2026-03-02T08:30:00.000Z' };
     story.state = { ...story.state, set: moved };
     const { events } = story.pass(30 * minute).look();

@@ -3,7 +3,7 @@ import { nextFireOf } from '../../../domain/tasks/schedule-state.ts';
 import { misfirePolicies } from '../../../domain/vocabulary.ts';
 import { minute, type Story } from './schedule-story.ts';
 
-/** What may happen to a task. */
+/** An event in the life of a task. */
 export type Act =
   | { readonly kind: 'pass'; readonly ms: number }
   | { readonly kind: 'look' | 'lookAll' | 'pause' | 'race' | 'cancel' }
@@ -63,7 +63,7 @@ export const settings = fc.record({
   max_runs: fc.option(fc.integer({ min: 1, max: 40 }), { nil: null }),
 });
 
-/** Does what an act says, as far as the service would let it. */
+/** Performs an act if the service would allow it. */
 export function perform(story: Story, next: Act): void {
   switch (next.kind) {
     case 'pass':
@@ -76,7 +76,7 @@ export function perform(story: Story, next: Act): void {
       story.lookAll();
       break;
     case 'race': {
-      // A scheduler decides by what it knows while somebody changes the task; both are written.
+      // A scheduler decides while the task is being changed, without knowledge of the change. Both are written.
       const decision = story.decision();
       if (story.state.status === 'active') story.update({ schedule_expr: '*/5 * * * *' });
       story.write(decision);

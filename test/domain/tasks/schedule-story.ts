@@ -35,19 +35,19 @@ export function scheduleOf(
 }
 
 /**
- * A task's life in memory: what people do to it as the commands would decide it, and what a scheduler decides when it
- * looks. Both streams' events, and what became of each nominal time.
+ * The life of a task in memory: the events that commands would write, and the decisions of a scheduler. It has the
+ * events of both streams, and the result of each nominal time.
  */
 export class Story {
   now: Instant;
   state: ScheduleState;
   definition: TaskDefinition;
   anchor: string;
-  /** What the last release of a hold said. */
+  /** The policy of the last release of a hold. */
   missed: MissedOrder | null = null;
   readonly taskEvents: { event: TaskEvent; at: Instant }[] = [];
   readonly firesEvents: { event: FiresEvent; at: Instant }[] = [];
-  /** The order in which they were appended. */
+  /** The events of both streams, in the order in which they were appended. */
   readonly log: { event: TaskEvent | FiresEvent; revision: number; at: Instant }[] = [];
 
   constructor(fields: Partial<TaskDefinition> = {}, now: Instant = START) {
@@ -57,7 +57,7 @@ export class Story {
     const next_fire_at = this.nextByRule();
     this.state = evolveScheduleState(
       null,
-      this.record({
+      this.#record({
         type: 'TaskCreated',
         data: { definition: this.definition, anchor: this.anchor, next_fire_at },
       }),
@@ -77,7 +77,7 @@ export class Story {
   }
 
   pause(): this {
-    return this.act({ type: 'TaskPaused', data: { by_failures: false } });
+    return this.#act({ type: 'TaskPaused', data: { by_failures: false } });
   }
 
   resume(missed: MisfirePolicy): this {
@@ -87,17 +87,17 @@ export class Story {
       fromIso(next_run_at) > this.now &&
       nextFireOf(this.state) === next_fire_at;
     const next = isPutOff ? next_fire_at : this.nextByRule();
-    return this.act({ type: 'TaskResumed', data: { missed, next_fire_at: next } });
+    return this.#act({ type: 'TaskResumed', data: { missed, next_fire_at: next } });
   }
 
-  /** Snoozes what is next, as `known` says (default: as it is). */
+  /** Snoozes the next fire according to `known` (default: the present state). */
   snooze(delay_seconds: number, known: ScheduleState = this.state): this {
     const next_fire_at = nextFireOf(known);
     if (next_fire_at === null) throw new Error('nothing to snooze');
     const { set } = known;
     const snoozed = set.next_fire_at === next_fire_at ? set.next_run_at : null;
     const next_run_at = toIso(fromIso(snoozed ?? next_fire_at) + delay_seconds * 1000);
-    return this.act({ type: 'TaskSnoozed', data: { delay_seconds, next_fire_at, next_run_at } });
+    return this.#act({ type: 'TaskSnoozed', data: { delay_seconds, next_fire_at, next_run_at } });
   }
 
   update(changes: Partial<TaskDefinition>): this {
@@ -105,23 +105,23 @@ export class Story {
     if (changes.schedule_expr !== undefined) this.anchor = anchorAt(this.now);
     const { anchor } = this;
     const next_fire_at = this.nextByRule();
-    return this.act({
+    return this.#act({
       type: 'TaskUpdated',
       data: { changes, rescheduled: true, anchor, next_fire_at },
     });
   }
 
   cancel(): this {
-    return this.act({ type: 'TaskCanceled', data: {} });
+    return this.#act({ type: 'TaskCanceled', data: {} });
   }
 
-  /** A hold is released. */
+  /** Releases a hold. */
   release(policy: MisfirePolicy): this {
     this.missed = { policy, upTo: this.now };
     return this;
   }
 
-  /** What a scheduler decides now by what it knows (default: all), without writing it. */
+  /** The decision of a scheduler now, based on `known` (default: the present state). It is not written. */
   decision(known: ScheduleState = this.state): FiresDecision {
     const { definition: rule, anchor } = ruleInForce(known);
     return decideFires(TASK, known, scheduleOf(rule, anchor), this.now, this.missed);
@@ -142,15 +142,15 @@ export class Story {
     return decision;
   }
 
-  /** A scheduler looks once. */
+  /** Lets the scheduler decide once. */
   look(): FiresDecision {
     return this.write(this.decision());
   }
 
-  /** A scheduler looks until nothing is due. */
+  /** Lets the scheduler decide until nothing is due. */
   lookAll(): this {
     for (let n = 0; this.look().events.length > 0; n += 1) {
-      if (n > 1000) throw new Error('the scheduler finds no end');
+      if (n > 1000) throw new Error('the scheduler never finishes');
     }
     return this;
   }
@@ -162,7 +162,7 @@ export class Story {
     );
   }
 
-  /** Spans that did not run: reason, first, last, how many. */
+  /** Skipped spans, as `reason first-last (count)`. */
   get skipped(): readonly string[] {
     return this.firesEvents.flatMap(({ event }) => {
       if (event.type !== 'FiresSkipped') return [];
@@ -176,21 +176,21 @@ export class Story {
     return next === null ? null : clockTime(next);
   }
 
-  private act(event: TaskEvent): this {
+  #act(event: TaskEvent): this {
     const revision = this.taskEvents.length;
-    this.record(event);
+    this.#record(event);
     this.state = evolveScheduleState(this.state, event, place(revision, this.now)) as ScheduleState;
     return this;
   }
 
-  private record(event: TaskEvent): TaskEvent {
+  #record(event: TaskEvent): TaskEvent {
     this.log.push({ event, revision: this.taskEvents.length, at: this.now });
     this.taskEvents.push({ event, at: this.now });
     return event;
   }
 }
 
-/** `08:05:00` of a timestamp. */
+/** The time of a timestamp, such as `08:05:00`. */
 export function clockTime(iso: string): string {
   return iso.slice(11, 19);
 }

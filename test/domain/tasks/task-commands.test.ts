@@ -73,7 +73,7 @@ describe('commands on tasks', () => {
     });
   });
 
-  it('do not read the stream of a new task unless something is there after all', async () => {
+  it('do not read the stream of a new task unless it already exists', async () => {
     const made = definition({ schedule_expr: '* * * * *' });
     const createNew = (id: string): Promise<Handled<TaskState>> => {
       const context = commandContext(id, START);
@@ -115,7 +115,7 @@ describe('commands on tasks', () => {
     expect(store.typesOf('task-t')).to.deep.equal([]);
   });
 
-  it('name the last fire where none is in the future', async () => {
+  it('name the last fire if none is in the future', async () => {
     const rule = { schedule_kind: 'rrule', schedule_expr: 'FREQ=DAILY;COUNT=1' } as const;
     const error = (await rejection(create(rule))) as RefusalError;
     expect(error.message).to.contain('has no future fire: its last was 2026-03-02T08:00:00.000Z');
@@ -172,7 +172,7 @@ describe('commands on tasks', () => {
     expect(await rejection(pauseTaskCommand(command()))).to.include({ code: 'STATE_CONFLICT' });
   });
 
-  it('refuse in this order: not found, forbidden, another revision, the state', async () => {
+  it('check in this order whether the task exists, may be changed, and has the revision and the state', async () => {
     const mayChange = (): void => {
       throw new RefusalError('FORBIDDEN', 'not yours');
     };
@@ -195,8 +195,8 @@ describe('commands on tasks', () => {
     ]);
   });
 
-  describe('of the next fire', () => {
-    it('snooze what both streams say is next', async () => {
+  describe('on the next fire', () => {
+    it('snooze it according to both streams', async () => {
       await create();
       await fires(fired('2026-03-02T08:01:00.000Z', '2026-03-02T08:02:00.000Z', 0));
       const snoozed = await snoozeTaskCommand({ ...command(START + minute), delaySeconds: 90 });
@@ -209,7 +209,7 @@ describe('commands on tasks', () => {
       expect(taskOf(again).next_run_at).to.equal('2026-03-02T08:04:00.000Z');
     });
 
-    it('name it after a fire, a pause and a change', async () => {
+    it('report it after a fire, a pause and a resume', async () => {
       const created = taskOf(await create());
       expect(await nextRunAt(store, 't', created)).to.equal('2026-03-02T08:01:00.000Z');
       await fires(fired('2026-03-02T08:01:00.000Z', '2026-03-02T08:02:00.000Z', 0));
@@ -222,7 +222,7 @@ describe('commands on tasks', () => {
       expect(await nextRunAt(store, 't', resumed)).to.equal('2026-03-02T08:10:00.000Z');
     });
 
-    it('have none once `max_runs` is used up, until it is raised', async () => {
+    it('report none once `max_runs` is used up, until it is raised', async () => {
       await create();
       await fires(fired('2026-03-02T08:01:00.000Z', '2026-03-02T08:02:00.000Z', 0));
       const update = (changes: Partial<TaskDefinition>): Promise<Handled<TaskState>> =>
@@ -238,7 +238,7 @@ describe('commands on tasks', () => {
       expect(taskOf(larger).next_fire_at).to.equal('2026-03-02T09:00:00.000Z');
     });
 
-    it('keep it snoozed through a pause that ends before', async () => {
+    it('keep it snoozed through a pause that ends before its later time', async () => {
       await create({ schedule_expr: '0 * * * *' });
       await snoozeTaskCommand({ ...command(), delaySeconds: 3600 });
       const pausedUntil = async (now: number): Promise<LiveTask> => {
@@ -257,7 +257,7 @@ describe('commands on tasks', () => {
       });
     });
 
-    it('do not bring back a fire that was decided while it was being snoozed', async () => {
+    it('do not bring it back if it was decided while it was being snoozed', async () => {
       const created = taskOf(await create());
       const snoozed = taskOf(await snoozeTaskCommand({ ...command(), delaySeconds: 600 }));
       await fires(fired('2026-03-02T08:01:00.000Z', '2026-03-02T08:02:00.000Z', created.revision));
@@ -265,8 +265,8 @@ describe('commands on tasks', () => {
     });
   });
 
-  describe('of runs', () => {
-    it('request one manually, the same for the same command', async () => {
+  describe('on runs', () => {
+    it('request a run manually, the same for the same command', async () => {
       const task = taskOf(await create());
       const first = await requestManualRun(store, 't', task, commandContext('run'));
       const again = await requestManualRun(store, 't', task, commandContext('run'));
@@ -287,7 +287,7 @@ describe('commands on tasks', () => {
       expect(await rejection(refused)).to.include({ code: 'STATE_CONFLICT' });
     });
 
-    it('cancel one, once', async () => {
+    it('cancel a run once', async () => {
       const task = taskOf(await create());
       const { runId } = await requestManualRun(store, 't', task, commandContext('run'));
       expect(await cancelRunCommand(store, runId, commandContext('cancel'))).to.be.a('string');
@@ -297,7 +297,7 @@ describe('commands on tasks', () => {
       });
     });
 
-    it("end one that waits for its next attempt even if its task can't be read", async () => {
+    it("end a run that waits for its next attempt even if its task can't be read", async () => {
       const task = taskOf(await create({ payload: { pipeline: [{ id: 'a', uses: 'echo' }] } }));
       const ends: object[] = [];
       for (const [name, fault] of [
@@ -340,7 +340,7 @@ describe('commands on tasks', () => {
       ]);
     });
 
-    it('ask a running one to stop', async () => {
+    it('ask a running run to stop', async () => {
       const task = taskOf(await create());
       const { runId } = await requestManualRun(store, 't', task, commandContext('run'));
       const stream = streams.run(runId);

@@ -161,7 +161,7 @@ describe('a task', () => {
   describe('that is canceled', () => {
     const state = given(taskFold, [created, canceled]);
 
-    it('stays so', () => {
+    it('stays canceled', () => {
       expect(cancelTask(state)).to.deep.equal([]);
       expect(requireTask(state)).to.include({ next_fire_at: null, next_run_at: null });
       refused('STATE_CONFLICT', () =>

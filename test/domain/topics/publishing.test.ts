@@ -23,7 +23,7 @@ describe('publishing an event', () => {
     });
   });
 
-  it('publishes the same event for the same command, as it was then', async () => {
+  it('returns the original event for a repeated command', async () => {
     const store = new MemoryLog();
     const first = await publishEvent(store, event, ['t1'], commandContext('a'));
     const again = await publishEvent(

@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 const start = Date.parse('2026-03-01T08:00:00.000Z');
 const at = (minutes: number): number => start + minutes * MINUTE;
 
-/** As a view knows it that has seen no trimming yet. */
+/** The topic as seen by a view that knows of no trimming yet. */
 const extent = { topic: 'orders', before: 0, trims: [] };
 const upTo = { knownUpTo: '', requestedUpTo: '9999' };
 
@@ -18,7 +18,7 @@ function context(now: number): CommandContext {
   return { commandId: id, actor: 'agent-1', source: 'test', correlationId: id, now };
 }
 
-/** Publishes, once a minute from a minute on. */
+/** Publishes one event a minute, from minute `from` to before minute `to`. */
 async function publish(log: MemoryLog, from: number, to: number): Promise<void> {
   for (let minute = from; minute < to; minute += 1) {
     const event = { topic: 'orders', payload: {}, source_agent_id: 'agent-1' };
@@ -37,7 +37,7 @@ describe('trimming a topic', () => {
     await publish(log, 0, 10);
   });
 
-  /** Does something right before the next append. */
+  /** Runs an action right before the next append. */
   function beforeTheNext(action: () => Promise<unknown>): void {
     log.onAppend = async () => {
       log.onAppend = () => {};
@@ -53,7 +53,7 @@ describe('trimming a topic', () => {
     expect((await trim(log, 8)).deleted).to.equal(0);
   });
 
-  it('does not go back before what another process has removed', async () => {
+  it('removes nothing if another process has removed more', async () => {
     beforeTheNext(() => trim(log, 8));
     const own = await trim(log, 6);
     const records = await log.readStream('topic-orders', { from: 10 });
@@ -62,7 +62,7 @@ describe('trimming a topic', () => {
     expect(records[0]?.data).to.deep.include({ first: 0, before: 8, deleted_count: 8 });
   });
 
-  it('continues when something is published meanwhile', async () => {
+  it('continues if an event is published in the meantime', async () => {
     beforeTheNext(() => publish(log, 10, 12));
     expect((await trim(log, 8)).deleted).to.equal(8);
   });

@@ -5,7 +5,7 @@ import { place } from '../given.ts';
 
 describe('a webhook message', () => {
   /** The error in the message about a run that failed with it. */
-  function toldOf(error: string): unknown {
+  function errorIn(error: string): unknown {
     const { metadata } = place(3);
     const event: RecordedEvent = {
       type: 'RunFailed',
@@ -29,11 +29,11 @@ describe('a webhook message', () => {
   }
 
   it("truncates a run's error between characters", () => {
-    expect(toldOf(`${'A'.repeat(1999)}😀z`)).to.equal('A'.repeat(1999));
-    expect(toldOf(`${'A'.repeat(1998)}😀z`)).to.equal(`${'A'.repeat(1998)}😀`);
+    expect(errorIn(`${'A'.repeat(1999)}😀z`)).to.equal('A'.repeat(1999));
+    expect(errorIn(`${'A'.repeat(1998)}😀z`)).to.equal(`${'A'.repeat(1998)}😀`);
   });
 
   it('contains no half of a character, even if the error does', () => {
-    expect(toldOf('no \ud83d, but 😀')).to.equal('no \ufffd, but 😀');
+    expect(errorIn('no \ud83d, but 😀')).to.equal('no \ufffd, but 😀');
   });
 });

@@ -44,15 +44,22 @@ describe('the alerts in a real Prometheus that scrapes a real service', function
   async function watch(service: ServiceProcess): Promise<Prometheus> {
     const { host } = new URL(service.address);
     prometheus = await Prometheus.start({
-      ...{ program, directory: directory(), target: host, path: METRICS, rules: quickRules() },
+      program,
+      directory: directory(),
+      target: host,
+      path: METRICS,
+      rules: quickRules(),
     });
     return prometheus;
   }
 
   async function taskOf(client: ApiClient, more: object): Promise<string> {
     const made = await client.post('/tasks', {
-      ...{ title: 'watched', description: 'is watched', schedule_kind: 'cron' },
-      ...{ created_by: credentialsIn(join(directory(), 'data')).agent_id, ...more },
+      title: 'watched',
+      description: 'is watched',
+      schedule_kind: 'cron',
+      created_by: credentialsIn(join(directory(), 'data')).agent_id,
+      ...more,
     });
     expect(made.status, made.text).to.equal(201);
     return made.textAt('id');

@@ -40,12 +40,12 @@ function describeSetting(how: string, move: (at: string) => ClockMover | undefin
       expect([...faultsOfStreams(ledger), ...faultsOfCauses(ledger)]).to.deep.equal([]);
       expect(faultsOfRuns(ledger, tasks)).to.deep.equal([]);
       for (const { id, seconds, createdAt, name } of tasks) {
-        if (seconds === undefined) throw new Error(`${name} fires by no seconds`);
+        if (seconds === undefined) throw new Error(`${name} has no seconds at which it is due`);
         expect(faultsOfFires({ ...seconds, createdAt }, ledger.fires(id)), name).to.deep.equal([]);
       }
     });
 
-    it('fires no task whose times are decided while it is behind', () => {
+    it('fires nothing early while its clock is behind, but fires a task created then', () => {
       const { ledger, tasks, atBack, atRight } = found;
       const meanwhile = ledger
         .all('Fired')

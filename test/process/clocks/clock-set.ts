@@ -61,7 +61,7 @@ export async function setTheClock(directory: string, mover: ClockMover): Promise
 
   const atBack = await set(-HOUR);
   const [later] = await createTasks(cluster, [everySecond('latest', 1, { name: 'made then' })]);
-  if (later === undefined) throw new Error('no task was made');
+  if (later === undefined) throw new Error('no task was created');
   const tasks = [...firing, later];
   await decideUpTo([later], Date.now() - HOUR + 1000);
 

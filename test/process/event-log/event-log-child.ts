@@ -19,7 +19,7 @@ export type Order =
   | { readonly kind: 'follow' }
   | { readonly kind: 'close' };
 
-export type Told =
+export type Message =
   | { readonly kind: 'started' | 'opened' | 'following' | 'closed' }
   | { readonly kind: 'refused'; readonly code: string; readonly message: string }
   | { readonly kind: 'acknowledged'; readonly id: string }
@@ -29,13 +29,13 @@ export type Told =
   | { readonly kind: 'came'; readonly id: string; readonly at: string };
 
 /** Concurrent appends in each process under load. */
-const AT_ONCE = 4;
+const CONCURRENT_APPENDS = 4;
 
 let store: EventStore | undefined;
 const following = new AbortController();
 
-function tell(told: Told): void {
-  process.send?.(told);
+function report(message: Message): void {
+  process.send?.(message);
 }
 
 function opened(): EventStore {
@@ -51,21 +51,21 @@ async function obey(order: Order): Promise<void> {
         codec: plainCodec,
         telemetry: silent,
       });
-      return tell({ kind: 'opened' });
+      return report({ kind: 'opened' });
     case 'append-for-ever':
       for (let revision = -1; ; revision += 1) {
         const one: NewEvent = event(revision + 1);
         await opened().append(order.stream, [one], revision < 0 ? 'none' : revision);
-        tell({ kind: 'acknowledged', id: one.id });
+        report({ kind: 'acknowledged', id: one.id });
       }
     case 'hammer':
-      return tell({ kind: 'hammered', slowest: await hammer(order.shared, order.count) });
+      return report({ kind: 'hammered', slowest: await hammer(order.shared, order.count) });
     case 'follow':
       return follow();
     case 'close':
       following.abort();
       await store?.close();
-      tell({ kind: 'closed' });
+      report({ kind: 'closed' });
       return process.disconnect();
   }
 }
@@ -75,7 +75,7 @@ async function hammer(shared: string, count: number): Promise<number> {
   let left = count;
   let slowest = 0;
   await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: CONCURRENT_APPENDS }, async () => {
       while (left > 0) {
         left -= 1;
         const since = performance.now();
@@ -91,10 +91,10 @@ async function follow(): Promise<void> {
   const { signal } = following;
   for await (const message of opened().subscribe({ after: await opened().head(), signal })) {
     if (message.kind === 'caught-up') {
-      tell({ kind: 'following' });
+      report({ kind: 'following' });
     } else {
       const at = String(process.hrtime.bigint());
-      for (const { id } of message.events) tell({ kind: 'came', id, at });
+      for (const { id } of message.events) report({ kind: 'came', id, at });
     }
   }
 }
@@ -102,7 +102,7 @@ async function follow(): Promise<void> {
 process.on('message', (order: Order) => {
   obey(order).catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    tell({ kind: 'refused', code, message: error instanceof Error ? error.message : '' });
+    report({ kind: 'refused', code, message: error instanceof Error ? error.message : '' });
   });
 });
-tell({ kind: 'started' });
+report({ kind: 'started' });

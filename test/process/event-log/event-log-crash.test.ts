@@ -14,10 +14,10 @@ describe('the embedded event log, when a process is killed', function () {
   it('keeps acknowledged events in order, and accepts more', async () => {
     const child = await Child.over(directory());
     child.order({ kind: 'append-for-ever', stream: 'one' });
-    await child.told.count(200, { limitMs: 30_000 });
+    await child.messages.count(200, { limitMs: 30_000 });
     await child.kill();
-    const acknowledged = child.told.values.flatMap((told) =>
-      told.kind === 'acknowledged' ? [told.id] : [],
+    const acknowledged = child.messages.values.flatMap((message) =>
+      message.kind === 'acknowledged' ? [message.id] : [],
     );
     const store = await open();
     try {
@@ -43,18 +43,20 @@ describe('the embedded event log, when a process is killed', function () {
     follower.order({ kind: 'follow' });
     await follower.until('following');
     writer.order({ kind: 'append-for-ever', stream: 'one' });
-    await follower.told.wait(({ kind }) => kind === 'came');
+    await follower.messages.wait(({ kind }) => kind === 'came');
     await writer.kill();
     const store = await open();
     try {
       const last = event(0);
       await store.append('after', [last], 'none');
-      await follower.told.wait((told) => told.kind === 'came' && told.id === last.id);
+      await follower.messages.wait((message) => message.kind === 'came' && message.id === last.id);
     } finally {
       await store.close();
       await follower.close();
     }
-    const came = follower.told.values.flatMap((told) => (told.kind === 'came' ? [told.id] : []));
+    const came = follower.messages.values.flatMap((message) =>
+      message.kind === 'came' ? [message.id] : [],
+    );
     expect(new Set(came).size).to.equal(came.length);
   });
 

@@ -2,18 +2,18 @@ import { fork, type ChildProcess, type ForkOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Signal } from '../../support/signals.ts';
-import type { Order, Told } from './event-log-child.ts';
+import type { Order, Message } from './event-log-child.ts';
 
 /** A child process on the event log that a test controls. */
 export class Child {
-  readonly told = new Signal<Told>('a message of the process');
+  readonly messages = new Signal<Message>('a message of the process');
   readonly #process: ChildProcess;
   readonly #gone: Promise<unknown>;
 
   private constructor(process: ChildProcess) {
     this.#process = process;
     this.#gone = once(process, 'exit');
-    process.on('message', (told: Told) => this.told.send(told));
+    process.on('message', (message: Message) => this.messages.send(message));
   }
 
   static async start(options: ForkOptions = {}): Promise<Child> {
@@ -23,7 +23,7 @@ export class Child {
     return child;
   }
 
-  /** Starts one, and opens the log in it. */
+  /** Starts a process, and opens the log in it. */
   static async over(directory: string): Promise<Child> {
     const child = await Child.start();
     child.order({ kind: 'open', directory });
@@ -36,12 +36,12 @@ export class Child {
   }
 
   /** The first message of a kind, past or future. */
-  async until<K extends Told['kind']>(kind: K): Promise<Extract<Told, { readonly kind: K }>> {
-    const told = await this.told.wait((one) => one.kind === kind, {
+  async until<K extends Message['kind']>(kind: K): Promise<Extract<Message, { readonly kind: K }>> {
+    const message = await this.messages.wait((one) => one.kind === kind, {
       limitMs: 30_000,
-      what: `the process to tell '${kind}'`,
+      what: `the message '${kind}' of the process`,
     });
-    return told as Extract<Told, { readonly kind: K }>;
+    return message as Extract<Message, { readonly kind: K }>;
   }
 
   /** Ends it like a power failure. */

@@ -11,12 +11,9 @@ import { leaveOut } from '../../support/left-out.ts';
 
 /** Processes that append concurrently, and the number of their appends. */
 const WRITERS = 4;
-const EACH = 1_000;
-/**
- * Maximum duration of an append with many competing for the lock, in milliseconds; far below
- * "starved".
- */
-const LONGEST_WAIT = 2_000;
+const APPENDS_PER_WRITER = 1_000;
+/** Maximum duration of an append while many compete for the lock. A starved writer takes far longer. Milliseconds. */
+const MAX_APPEND_MS = 2_000;
 
 describe('the embedded event log, shared by processes', function () {
   this.timeout(120_000);
@@ -34,12 +31,12 @@ describe('the embedded event log, shared by processes', function () {
   it('gives every writer a turn, and every event one position', async () => {
     const writers = await Promise.all(Array.from({ length: WRITERS }, () => child()));
     for (const writer of writers) {
-      writer.order({ kind: 'hammer', shared: 'shared', count: EACH });
+      writer.order({ kind: 'hammer', shared: 'shared', count: APPENDS_PER_WRITER });
     }
     const results = await Promise.all(writers.map((writer) => writer.until('hammered')));
     const slowest = results.map((result) => Math.round(result.slowest));
     process.stdout.write(`        slowest append of each process: ${slowest.join(', ')} ms\n`);
-    for (const milliseconds of slowest) expect(milliseconds).to.be.below(LONGEST_WAIT);
+    for (const milliseconds of slowest) expect(milliseconds).to.be.below(MAX_APPEND_MS);
 
     const store = await openSqliteEventStore({
       directory: directory(),
@@ -48,14 +45,14 @@ describe('the embedded event log, shared by processes', function () {
     });
     try {
       const all = await readAllOf(store, '', '', 1000);
-      expect(all).to.have.lengthOf(WRITERS * EACH);
+      expect(all).to.have.lengthOf(WRITERS * APPENDS_PER_WRITER);
       expect(all.map(({ position }) => Number(position))).to.deep.equal(all.map((_, i) => i + 1));
       const streams = new Map<string, number>();
       for (const { stream, revision } of all) {
         expect(revision).to.equal((streams.get(stream) ?? -1) + 1);
         streams.set(stream, revision);
       }
-      expect(streams.get('shared')).to.equal((WRITERS * EACH) / 2 - 1);
+      expect(streams.get('shared')).to.equal((WRITERS * APPENDS_PER_WRITER) / 2 - 1);
       expect(streams.size).to.equal(1 + WRITERS);
     } finally {
       await store.close();
@@ -77,7 +74,9 @@ describe('the embedded event log, shared by processes', function () {
         const one = event(i);
         await store.append(`s-${i}`, [one], 'none');
         const durable = process.hrtime.bigint();
-        const came = await follower.told.wait((told) => told.kind === 'came' && told.id === one.id);
+        const came = await follower.messages.wait(
+          (message) => message.kind === 'came' && message.id === one.id,
+        );
         if (came.kind === 'came') delays.push(Number(BigInt(came.at) - durable) / 1e6);
       }
     } finally {

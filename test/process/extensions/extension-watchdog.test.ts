@@ -59,7 +59,7 @@ describe('the watchdog of extensions', function () {
       });
     }
     // The log is written separately from the status, and may be later.
-    await found(() => blocked()[1], { what: 'the second that is logged' });
+    await found(() => blocked()[1], { what: 'the second log line' });
     expect(blocked().map((line) => [line['extension'], line['where']])).to.deep.equal([
       ['blocker', 'spin (own.mjs:2)'],
       ['blocker', 'own.mjs:4'],
@@ -67,9 +67,9 @@ describe('the watchdog of extensions', function () {
     const metrics = await client.get('/ext/observability/metrics');
     expect(metrics.text).to.include('extension_blocked_total{extension="blocker"} 2\n');
 
-    // An endless one: the process no longer responds, but the log names the extension.
+    // After an endless block the process no longer responds, but the log names the extension.
     void client.get('/ext/blocker/for-ever').catch(() => {});
-    const third = await found(() => blocked()[2], { what: 'the name of what blocks' });
+    const third = await found(() => blocked()[2], { what: 'the third log line' });
     expect(third['extension']).to.equal('blocker');
     await service.kill();
   });

@@ -72,8 +72,8 @@ describe('an archive on a full disk', function () {
     await done(on(path('here'), 'export', path('export')));
     for (const name of ['restored', 'imported']) mkdirSync(path('disk', name));
     fillNearly();
-    const said = await refused(on(path('disk', 'restored'), 'restore', path('backup')));
-    expect(said).to.include(`the disk is full for ${path('disk', 'restored')}`);
+    const refusal = await refused(on(path('disk', 'restored'), 'restore', path('backup')));
+    expect(refusal).to.include(`the disk is full for ${path('disk', 'restored')}`);
     expect(readdirSync(path('disk', 'restored'))).to.deep.equal([]);
     await refused(on(path('disk', 'imported'), 'import', path('export')));
     disk?.empty();

@@ -25,7 +25,7 @@ const ABSENCE = longVersions() ? 20_000 : 3_000;
  * again for a busy machine. A request that waits for the unavailable server takes longer.
  * Milliseconds.
  */
-const PATIENCE = 8_000;
+const MAX_REQUEST_MS = 8_000;
 
 const everySecond: Omit<SecondsTask, 'createdAt'> = {
   isDue: () => true,
@@ -55,22 +55,22 @@ describe('the service on EventStoreDB and MongoDB', function () {
     await embedded.start();
     const wanted = await playScenario(embedded);
     await embedded.terminate();
-    const served = new Cluster(['api,projector,worker', 'scheduler', 'worker'], settings());
+    const served = new Cluster(['api,projector,worker', 'scheduler,worker'], settings());
     await served.start();
     expect(await playScenario(served)).to.deep.equal(wanted);
-    expect(await served.terminate()).to.deep.equal([0, 0, 0]);
+    expect(await served.terminate()).to.deep.equal([0, 0]);
   });
 
   for (const away of ['stream_store', 'database'] as const) {
-    it(`starts while ${away} is unavailable, says so, and becomes ready when it is back`, async () => {
+    it(`starts while ${away} is unavailable, says so, is ready when it is back, and loses nothing when ${away} is unavailable again, for ${ABSENCE / 1000} s`, async () => {
       await leave(servers, away);
       const service = ServiceProcess.begin(settings());
       await service.listening();
-      const client = service.client();
-      const ready = await quickly(() => client.get('/health/ready'));
-      expect(ready.status, ready.text).to.equal(503);
-      expect(unhealthy(ready), ready.text).to.include(away);
-      expect((await client.get('/health/live')).status).to.equal(200);
+      const anyone = service.client();
+      const unready = await quickly(() => anyone.get('/health/ready'));
+      expect(unready.status, unready.text).to.equal(503);
+      expect(unhealthy(unready), unready.text).to.include(away);
+      expect((await anyone.get('/health/live')).status).to.equal(200);
       await comeBack(servers, away);
       await service.ready();
       // The first admin is created when the log is available.
@@ -81,18 +81,12 @@ describe('the service on EventStoreDB and MongoDB', function () {
           return undefined;
         }
       });
-      const token = await signIn(client, credentials);
+      const client = service.client(await signIn(anyone, credentials));
       await eventually(async () => {
-        const { status, text } = await client.as(token).get('/tasks');
+        const { status, text } = await client.get('/tasks');
         if (status !== 200) throw new Error(text);
       });
-      expect((await service.terminate()).code).to.equal(0);
-    });
 
-    it(`loses nothing while ${away} is unavailable for ${ABSENCE / 1000} s, and recovers by itself`, async () => {
-      const service = await ServiceProcess.start(settings());
-      const credentials = credentialsIn(join(directory(), 'data'));
-      const client = service.client(await signIn(service.client(), credentials));
       const { taskId, createdAt } = await createTask(client, credentials.agent_id);
       await eventually(
         async () => (await client.get(`/runs?task_id=${taskId}&success=true`)).at('total') !== 0,
@@ -108,7 +102,7 @@ describe('the service on EventStoreDB and MongoDB', function () {
           expect(ready.status, ready.text).to.equal(503);
           expect(unhealthy(ready), ready.text).to.include(away);
         },
-        { limitMs: 20_000, what: `the service to say that ${away} is away` },
+        { limitMs: 20_000, what: `the service to say that ${away} is unavailable` },
       );
       while (Date.now() < leftAt + ABSENCE) {
         const read = await quickly(() => client.get(`/runs?task_id=${taskId}`));
@@ -159,14 +153,14 @@ async function settled(
     const fired = (await servers.ledger()).all('Fired').at(-1);
     return Date.parse(fired?.data.nominal ?? '') > after + 1000;
   };
-  await eventually(firesOn, { limitMs: 30_000, what: 'the task to fire on' });
+  await eventually(firesOn, { limitMs: 30_000, what: 'the task to fire again' });
   const paused = await client.post(`/tasks/${taskId}/pause`);
   expect(paused.status, paused.text).to.equal(200);
   return found(
     async () => {
       const ledger = await servers.ledger();
-      const going = ledger.runs().some(({ end }) => end === undefined);
-      return going || faultsOfCauses(ledger).length > 0 ? undefined : ledger;
+      const hasUnfinished = ledger.runs().some(({ end }) => end === undefined);
+      return hasUnfinished || faultsOfCauses(ledger).length > 0 ? undefined : ledger;
     },
     { limitMs: 30_000, what: 'all runs to end' },
   );
@@ -222,7 +216,7 @@ function expectAway(answer: ReceivedResponse, component: string): void {
 async function quickly(ask: () => Promise<ReceivedResponse>): Promise<ReceivedResponse> {
   const begun = performance.now();
   const answer = await ask();
-  expect(performance.now() - begun, answer.text).to.be.lessThan(PATIENCE);
+  expect(performance.now() - begun, answer.text).to.be.lessThan(MAX_REQUEST_MS);
   return answer;
 }
 

@@ -20,7 +20,7 @@ import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { faultsOfViews } from '../view-checks.ts';
 import { requiredProgram } from '../../support/required-program.ts';
 
-/** Of the task that continues throughout: each delayed fire is caught up. */
+/** Describes the task that fires throughout. Each delayed fire still runs. */
 const everySecond: Omit<SecondsTask, 'createdAt'> = {
   isDue: () => true,
   misfire: 'all',
@@ -54,9 +54,9 @@ describe('the service on a full disk', function () {
     disk.fill();
     const refused = ServiceProcess.begin({ SVC_DATA_DIR: data });
     expect((await refused.ended()).code, refused.output).to.equal(1);
-    const said = refused.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
-    expect(said, refused.output).to.have.lengthOf(1);
-    expect(said[0])
+    const lines = refused.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+    expect(lines, refused.output).to.have.lengthOf(1);
+    expect(lines[0])
       .to.include(data)
       .and.to.match(/full|no space/i);
     disk.empty();
@@ -138,7 +138,7 @@ async function outlivesAFullDisk(
       const last = runs.filter(({ end }) => end?.type === 'RunSucceeded').at(-1);
       return Date.parse(last?.request.data.scheduled_for ?? '') > roomAt + 1000;
     },
-    { limitMs: 30_000, what: 'the task to run on' },
+    { limitMs: 30_000, what: 'the task to run again' },
   );
   expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
 

@@ -65,8 +65,11 @@ describe('the service with a low limit of open files', function () {
       const { port } = receiver.address() as AddressInfo;
       const url = `http://127.0.0.1:${String(port)}/`;
       const made = await client.post('/tasks', {
-        ...{ title: 'Asks', description: 'by HTTP', created_by: credentials.agent_id },
-        ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *' },
+        title: 'Asks',
+        description: 'by HTTP',
+        created_by: credentials.agent_id,
+        schedule_kind: 'cron',
+        schedule_expr: '* * * * * *',
         payload: { pipeline: [{ uses: 'http.request', with: { url } }] },
       });
       expect(made.status, made.text).to.equal(201);

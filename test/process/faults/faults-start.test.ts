@@ -1,16 +1,19 @@
 import { expect } from 'chai';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { chmodSync, existsSync, readdirSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   ServiceProcess,
-  buildService,
   credentialsIn,
   endsItsProcesses,
   signIn,
 } from '../../support/service-process.ts';
 import { eventually, found } from '../../support/signals.ts';
-import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import {
+  makeTemporaryDirectory,
+  useTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
 import { Ledger } from '../ledger.ts';
 import { leaveOut } from '../../support/left-out.ts';
 import { requiredProgram } from '../../support/required-program.ts';
@@ -24,22 +27,32 @@ describe('the start of the service', function () {
   this.timeout(180_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
-  before(() => buildService());
+  let used: TemporaryDirectory;
+  before(async () => {
+    used = await makeTemporaryDirectory();
+    const service = await ServiceProcess.start({ SVC_DATA_DIR: join(used.path, 'data') });
+    expect((await service.terminate()).code).to.equal(0);
+  });
+  after(() => used.remove());
 
   const settings = (name = 'data'): Record<string, string> => ({
     SVC_DATA_DIR: join(directory(), name),
   });
 
-  /** The output of a process that does not start, apart from its log. */
-  const said = (service: ServiceProcess): string[] =>
+  /** The output of a process that does not start, without its log lines. */
+  const lines = (service: ServiceProcess): string[] =>
     service.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+
+  /** Fills the data directory with the files of a service that has run before. */
+  const startedBefore = (): void =>
+    cpSync(join(used.path, 'data'), join(directory(), 'data'), { recursive: true });
 
   it('fails on a used port, names SVC_PORT, and does not disturb its owner', async () => {
     const first = await ServiceProcess.start(settings());
     const port = new URL(first.address).port;
     const second = ServiceProcess.begin({ ...settings('other'), SVC_PORT: port });
     expect((await second.ended()).code).to.equal(1);
-    expect(said(second)).to.deep.equal([
+    expect(lines(second)).to.deep.equal([
       `SVC_PORT: 127.0.0.1:${port} is in use by another process`,
     ]);
     // No agent was registered, so the next start will still show the secret.
@@ -54,20 +67,16 @@ describe('the start of the service', function () {
     SVC_EVENT_STORE_URL: 'esdb://127.0.0.1:1?tls=false',
     SVC_READ_MODEL_URL: 'mongodb://127.0.0.1:1',
   };
+  // Errors at each stage of the start. `test/app/configuration` tests more errors in settings.
   const wrong: readonly (readonly [variable: string, value: string, more?: object])[] = [
     ['SVC_PORT', '80a'],
     ['SVC_HOST', 'a b'],
     ['SVC_HOST', '1.2.3.4'],
     ['SVC_HOST', 'nohost.invalid'],
-    ['SVC_ROLES', 'api,boss'],
-    ['SVC_LEASE_SECONDS', '0'],
-    ['SVC_EVENT_STORE_URL', 'http://127.0.0.1'],
     ['SVC_EVENT_STORE_URL', 'esdb://127.0.0.1:1?tls=perhaps', elsewhere],
     ['SVC_READ_MODEL_URL', 'mongodb://127.0.0.1:65536', elsewhere],
     ['SVC_READ_MODEL_URL', 'mongodb://127.0.0.1/?pace=slow', elsewhere],
-    ['JWT_SECRET_KEY', 'short'],
     ['JWT_SECRET_KEY', '', { NODE_ENV: 'production' }],
-    ['JWT_SECRET_KEY', '', { SVC_EVENT_STORE_URL: 'esdb://127.0.0.1:1?tls=false' }],
   ];
   it('fails on an invalid setting with one line that names it, and exit code 2', async () => {
     const services = wrong.map(([variable, value, more]) => ({
@@ -78,8 +87,8 @@ describe('the start of the service', function () {
     for (const { variable, value, service } of services) {
       const { code } = await service.ended();
       expect(code, `${variable}=${value}`).to.equal(2);
-      expect(said(service), `${variable}=${value}`).to.have.lengthOf(1);
-      expect(said(service)[0]).to.match(new RegExp(`^${variable} `));
+      expect(lines(service), `${variable}=${value}`).to.have.lengthOf(1);
+      expect(lines(service)[0]).to.match(new RegExp(`^${variable} `));
     }
     expect(existsSync(join(directory(), 'data'))).to.equal(false);
   });
@@ -88,15 +97,15 @@ describe('the start of the service', function () {
     if (!existsSync('/proc')) leaveOut(this, 'a folder that cannot be made: /proc is missing');
     const refused = ServiceProcess.begin({ SVC_DATA_DIR: '/proc/data' });
     expect((await refused.ended()).code).to.equal(1);
-    expect(said(refused), refused.output).to.have.lengthOf(1);
-    expect(said(refused)[0]).to.include("SVC_DATA_DIR: /proc/data can't be made: ENOENT");
+    expect(lines(refused), refused.output).to.have.lengthOf(1);
+    expect(lines(refused)[0]).to.include("SVC_DATA_DIR: /proc/data can't be made: ENOENT");
   });
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     it(`exits gracefully on ${signal} during the start`, async () => {
       const service = ServiceProcess.begin(settings());
       const begun = (): boolean => service.output.includes('generated a signing key');
-      await found(() => begun() || service.end, { limitMs: 30_000, what: 'the start to go on' });
+      await found(() => begun() || service.end, { limitMs: 30_000, what: 'the start to continue' });
       service.signal(signal);
       expect(await service.ended(), service.output).to.deep.equal({ code: 0, signal: null });
       expect(service.output).to.include('"message":"stopped"');
@@ -104,7 +113,7 @@ describe('the start of the service', function () {
     });
   }
 
-  it('creates one admin, valid at both, when two processes start with an empty store', async () => {
+  it('creates one admin, whose secret is valid at both, when two processes start with an empty store', async () => {
     const both = [ServiceProcess.begin(settings()), ServiceProcess.begin(settings())];
     await Promise.all(both.map((service) => service.ready()));
     const credentials = credentialsIn(join(directory(), 'data'));
@@ -123,15 +132,14 @@ describe('the start of the service', function () {
   });
 
   it('rejects an event log, views or a coordination store of a newer release by name, and changes nothing', async () => {
-    const service = await ServiceProcess.start(settings());
-    expect((await service.terminate()).code).to.equal(0);
+    startedBefore();
     for (const file of ['events.sqlite', 'views.db', 'coordination.db']) {
       const path = join(directory(), 'data', file);
       const present = setVersion(path, 99);
       const refused = ServiceProcess.begin(settings());
       expect((await refused.ended()).code, file).to.be.greaterThan(0);
-      expect(said(refused), refused.output).to.have.lengthOf(1);
-      expect(said(refused)[0]).to.include(path).and.to.include('newer release');
+      expect(lines(refused), refused.output).to.have.lengthOf(1);
+      expect(lines(refused)[0]).to.include(path).and.to.include('newer release');
       expect(setVersion(path, present), file).to.equal(99);
     }
     await ServiceProcess.start(settings());
@@ -142,8 +150,7 @@ describe('the start of the service', function () {
     // Permissions do not bind root, so it runs the service without the overriding capabilities.
     const root = process.getuid?.() === 0;
     const wrapper = root ? [requiredProgram(this, 'setpriv'), ...withoutOverride] : [];
-    const service = await ServiceProcess.start(settings());
-    await service.terminate();
+    startedBefore();
     chmodSync(data, 0o555);
     for (const name of readdirSync(data)) chmodSync(join(data, name), 0o444);
     const refused = ServiceProcess.begin(settings(), wrapper);
@@ -153,8 +160,8 @@ describe('the start of the service', function () {
       chmodSync(data, 0o755);
       for (const name of readdirSync(data)) chmodSync(join(data, name), 0o755);
     }
-    expect(said(refused), refused.output).to.have.lengthOf(1);
-    expect(said(refused)[0]).to.include(data);
+    expect(lines(refused), refused.output).to.have.lengthOf(1);
+    expect(lines(refused)[0]).to.include(data);
     const again = await ServiceProcess.start(settings(), wrapper);
     await eventually(async () => {
       const token = await signIn(again.client(), credentialsIn(data));

@@ -34,8 +34,12 @@ describe('the service on servers, with an older log that has diverged from its v
 
   async function addTask(client: ApiClient, title: string): Promise<void> {
     const answer = await client.post('/tasks', {
-      ...{ title, description: title, schedule_kind: 'event', schedule_expr: 'orders' },
-      ...{ timezone: 'UTC', payload: { pipeline: [{ id: 'a', uses: 'echo', with: {} }] } },
+      title,
+      description: title,
+      schedule_kind: 'event',
+      schedule_expr: 'orders',
+      timezone: 'UTC',
+      payload: { pipeline: [{ id: 'a', uses: 'echo', with: {} }] },
       created_by: credentialsIn(dataDirectory()).agent_id,
     });
     expect(answer.status, JSON.stringify(answer.json)).to.equal(201);
@@ -79,7 +83,8 @@ describe('the service on servers, with an older log that has diverged from its v
       expect(await titlesOf(client)).to.deep.equal(titles);
     });
     const published = await client.post('/events', {
-      ...{ topic: 'orders', payload: {} },
+      topic: 'orders',
+      payload: {},
       source_agent_id: credentialsIn(dataDirectory()).agent_id,
     });
     expect(published.json, published.text)

@@ -1,16 +1,19 @@
 import { expect } from 'chai';
-import { copyFileSync, mkdirSync, readdirSync, rmSync, truncateSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiClient } from '../../support/api-client.ts';
 import {
   ServiceProcess,
-  buildService,
   credentialsIn,
   endsItsProcesses,
   signIn,
 } from '../../support/service-process.ts';
 import { eventually } from '../../support/signals.ts';
-import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import {
+  makeTemporaryDirectory,
+  useTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
 import { Ledger } from '../ledger.ts';
 
 const LOG = 'events.sqlite';
@@ -22,7 +25,16 @@ describe('the service with an older log beside its views', function () {
   this.timeout(120_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
-  before(() => buildService());
+  /** The files of a service that has run before. */
+  let used: TemporaryDirectory;
+
+  before(async () => {
+    used = await makeTemporaryDirectory();
+    const service = await ServiceProcess.start({ SVC_DATA_DIR: used.path });
+    await service.terminate();
+  });
+  after(() => used.remove());
+  beforeEach(() => cpSync(used.path, dataDirectory(), { recursive: true }));
 
   const dataDirectory = (): string => join(directory(), 'data');
 
@@ -41,8 +53,12 @@ describe('the service with an older log beside its views', function () {
     schedule_expr = '* * * * * *',
   ): Promise<void> {
     const answer = await client.post('/tasks', {
-      ...{ title, description: title, schedule_kind, schedule_expr },
-      ...{ timezone: 'UTC', payload: { pipeline: [{ id: 'a', uses: 'echo', with: {} }] } },
+      title,
+      description: title,
+      schedule_kind,
+      schedule_expr,
+      timezone: 'UTC',
+      payload: { pipeline: [{ id: 'a', uses: 'echo', with: {} }] },
       created_by: credentialsIn(dataDirectory()).agent_id,
     });
     expect(answer.status, JSON.stringify(answer.json)).to.equal(201);
@@ -63,11 +79,9 @@ describe('the service with an older log beside its views', function () {
 
   it('rebuilds them, and fires nothing because of them', async () => {
     const copy = join(directory(), 'copy');
-    let service = await start();
-    await service.terminate();
     copyFileSync(join(dataDirectory(), LOG), copy);
 
-    service = await start();
+    let service = await start();
     let client = await clientOf(service);
     await addTask(client, 'lost');
     await eventually(async () => {
@@ -96,12 +110,10 @@ describe('the service with an older log beside its views', function () {
 
   it('rebuilds them if the copy has diverged beyond their last event', async () => {
     const elsewhere = join(directory(), 'elsewhere');
-    let service = await start();
-    await service.terminate();
     mkdirSync(elsewhere);
     copyFileSync(join(dataDirectory(), LOG), join(elsewhere, LOG));
 
-    service = await start();
+    let service = await start();
     let client = await clientOf(service);
     for (const title of ['lost 1', 'lost 2']) await addTask(client, title, 'once', LATER);
     await eventually(async () => (await titlesOf(client)).length === 2);
@@ -129,8 +141,6 @@ describe('the service with an older log beside its views', function () {
   });
 
   it('does not start an empty log beside them', async () => {
-    const service = await start();
-    await service.terminate();
     for (const name of readdirSync(dataDirectory())) {
       if (name.startsWith(`${LOG}-`)) rmSync(join(dataDirectory(), name));
     }
@@ -138,9 +148,9 @@ describe('the service with an older log beside its views', function () {
     const before = readdirSync(dataDirectory()).filter((name) => /-g\d+\.db$/.test(name));
     const again = ServiceProcess.begin({ SVC_DATA_DIR: dataDirectory() });
     expect((await again.ended()).code).to.equal(1);
-    const said = again.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
-    expect(said).to.have.length(1);
-    expect(said[0]).to.match(/^the event log is empty, but the view \w+ is not: /);
+    const lines = again.output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.match(/^the event log is empty, but the view \w+ is not: /);
     const after = readdirSync(dataDirectory()).filter((name) => /-g\d+\.db$/.test(name));
     expect(after).to.deep.equal(before);
   });

@@ -4,7 +4,7 @@ import {
   makeTemporaryDirectory,
   type TemporaryDirectory,
 } from '../../support/temporary-directory.ts';
-import { faultsOfCauses, faultsOfRhythm, faultsOfRuns, faultsOfStreams } from '../log-checks.ts';
+import { faultsOfCauses, faultsOfSchedules, faultsOfRuns, faultsOfStreams } from '../log-checks.ts';
 import { pauseTheLeader, type AfterPause } from './paused-process.ts';
 import { faultsOfSharing } from '../sharing-checks.ts';
 
@@ -25,13 +25,13 @@ describe('three processes that schedule and work, whose leader is paused beyond 
     const { ledger, tasks } = found;
     expect([
       ...faultsOfStreams(ledger),
-      ...faultsOfRhythm(ledger, tasks),
+      ...faultsOfSchedules(ledger, tasks),
       ...faultsOfCauses(ledger),
     ]).to.deep.equal([]);
     expect(ledger.all('FiresSkipped')).to.deep.equal([]);
   });
 
-  it('continue without it, and it continues after them', () => {
+  it('fire without the paused process until it continues', () => {
     const { ledger, paused, from, to } = found;
     const deciders = (since: number, until: number): Set<string> =>
       new Set(

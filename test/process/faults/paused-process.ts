@@ -66,7 +66,7 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
       },
       { limitMs: 20_000, what: 'the leader to decide fires and to work on a step' },
     );
-    // A process paused during a write blocks all who share its file: half a second is far from any
+    // A process that is paused during a write blocks all others that share its file. Half a second is far from any
     // fire.
     await eventually(() => Math.abs((Date.now() % 1000) - 600) < 50, { limitMs: 5000 });
     const from = Date.now();
@@ -101,7 +101,7 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
             isOf(metadata.source, pid) &&
             Date.parse(metadata.occurredAt) > to + 500,
         ),
-      { limitMs: 30_000, what: 'who was stopped to work again' },
+      { limitMs: 30_000, what: 'the paused process to work again' },
     );
     const ledger = await settled(cluster, dataDirectory, tasks);
     const paused = String(

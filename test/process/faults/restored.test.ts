@@ -25,7 +25,7 @@ describe('a service restored from a backup that is three days old', function () 
   const directory = useTemporaryDirectory();
   before(() => buildService());
 
-  /** The runs of fires that were due up to a time. */
+  /** The nominal times of a task's fires up to a time. */
   const firesOf = (ledger: Ledger, taskId: string, upTo: number): readonly string[] =>
     ledger
       .fires(taskId)
@@ -59,7 +59,7 @@ describe('a service restored from a backup that is three days old', function () 
     const data = join(directory(), policy);
     const restored = await svcProcess(['restore', backup, '--json'], { SVC_DATA_DIR: data });
     expect(restored.code, restored.err).to.equal(0);
-    // Nothing was created under the name that a service may use by then.
+    // The restore created no other files, which a service could mistake for its own.
     expect(readdirSync(data)).to.deep.equal(['events.sqlite']);
     const { owed, hold } = JSON.parse(restored.out) as {
       owed: { fires: number; runs: Record<string, number> };
@@ -67,23 +67,23 @@ describe('a service restored from a backup that is three days old', function () 
     };
     expect(hold.reason).to.match(/^restored from the backup of 20/);
     expect(owed.fires).to.be.within(DUE_IN_THREE_DAYS, DUE_IN_THREE_DAYS + 2);
-    expect(owed.runs).to.include({ own: 1, ...{ skip: 0, latest: 1, all: 100 } });
+    expect(owed.runs).to.include({ own: 1, skip: 0, latest: 1, all: 100 });
 
     const service = await ServiceProcess.start({ SVC_DATA_DIR: data, SVC_RATE_LIMIT: '0' });
     const client = service.client(await signIn(service.client(), credentialsIn(data)));
     const health = await client.get('/health');
     expect(health.text).to.include('restored from the backup');
-    // Manual runs wait as well: by then the scheduler would have fired the due tasks.
+    // Manual runs wait as well. Without the hold, the scheduler would have fired the due tasks by now.
     const asked = await client.post(`/tasks/${taskId}/run_now`);
     expect(asked.status, asked.text).to.equal(200);
     const before = Ledger.read(data);
     expect(before.fires(taskId)).to.deep.equal([]);
     expect(before.all('RunStarted')).to.deep.equal([]);
 
-    const said = await svc(['release', `--missed=${policy}`], {
+    const release = await svc(['release', `--missed=${policy}`], {
       env: { SVC_URL: service.address, SVC_DATA_DIR: data },
     });
-    expect(said.code, said.err).to.equal(0);
+    expect(release.code, release.err).to.equal(0);
     const at = Date.parse(
       Ledger.read(data).all('OperationsReleased')[0]?.metadata.occurredAt ?? '',
     );
@@ -121,7 +121,7 @@ describe('a service restored from a backup that is three days old', function () 
       env: { SVC_DATA_DIR: data },
       terminal: true,
       signal: stop.signal,
-      // The import reports that it checks once all is written; it is not complete then.
+      // At the output "checking", everything is written, but the import is not complete.
       written: { send: (text: string) => text.includes('checking') && stop.abort() } as never,
     });
     expect(broken.code, broken.err).to.equal(1);

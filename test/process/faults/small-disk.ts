@@ -36,7 +36,7 @@ export function mountSmallDisk(context: Mocha.Context, path: string): SmallDisk 
     remove() {
       // Lazily: SQLite's driver releases closed files only at the next garbage collection.
       const { status, stderr } = spawnSync('umount', ['--lazy', path], { encoding: 'utf8' });
-      if (status !== 0) throw new Error(`the small disk stays: ${stderr}`);
+      if (status !== 0) throw new Error(`could not unmount the small disk: ${stderr}`);
     },
   };
 }
@@ -44,7 +44,7 @@ export function mountSmallDisk(context: Mocha.Context, path: string): SmallDisk 
 function writeUntilFull(file: number, bytes: number): void {
   const zeros = Buffer.alloc(bytes);
   try {
-    // A last write may be truncated, which means the same as a rejected one.
+    // A truncated write also means that the disk is full.
     while (writeSync(file, zeros) === bytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;

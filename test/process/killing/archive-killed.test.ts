@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { addCutStream, addRuns, addTask, manifestIn, onLog } from '../../app/archive/small-log.ts';
 import { svc } from '../../app/cli/command-line.ts';
 import { projectRoot } from '../../support/project-root.ts';
+import { buildService } from '../../support/service-process.ts';
 import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts';
 import {
   makeTemporaryDirectory,
@@ -17,10 +18,10 @@ import { Ledger } from '../ledger.ts';
 import { longVersions } from '../../support/left-out.ts';
 
 const AT = Date.parse('2026-05-01T10:00:00Z');
-/** Each of three events: more than an import appends at a time. */
+/** Each run has three events, so that an import needs more than one append. */
 const RUNS = 350;
 
-/** `SVC_TEST_LONG=1`: each stage; otherwise those during a write and before the last step. */
+/** `SVC_TEST_LONG=1`: kills at each stage, not just during a write and before the last step. */
 const long = longVersions();
 const some = (all: readonly string[], short: readonly string[]): readonly string[] =>
   long ? all : short;
@@ -36,6 +37,7 @@ describe('a command on a log that is killed', function () {
   const fresh = (name: string): string => path(`${name}-${(named += 1)}`);
 
   before(async () => {
+    buildService();
     directory = await makeTemporaryDirectory();
     await onLog(path('here'), async (store) => {
       const task = await addTask(store, AT);
@@ -56,18 +58,18 @@ describe('a command on a log that is killed', function () {
 
   /** Runs a command in a process of its own that dies at a given output. */
   async function killed(at: string, env: Env, ...words: string[]): Promise<void> {
-    const script = join(projectRoot, 'test/process/killing/killed-command.ts');
-    const args = ['--import', 'tsx', script, at, ...words];
+    const killer = join(projectRoot, 'test/process/killing/kill-at-output.mjs');
+    const args = ['--import', killer, join(projectRoot, 'dist/app/cli.js'), ...words];
     const { PATH = '' } = process.env;
     const child = spawn(process.execPath, args, {
       cwd: projectRoot,
-      env: { PATH, ...env },
+      env: { PATH, SVC_TEST_KILL_AT: at, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (part: string) => (said += part));
+    let output = '';
+    child.stderr.setEncoding('utf8').on('data', (part: string) => (output += part));
     const [, signal] = (await once(child, 'close')) as [number | null, string | null];
-    expect(signal, `${at}: ${said}`).to.equal('SIGKILL');
+    expect(signal, `${at}: ${output}`).to.equal('SIGKILL');
   }
 
   async function finishes(env: Env, ...words: string[]): Promise<void> {

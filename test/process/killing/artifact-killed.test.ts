@@ -56,7 +56,7 @@ describe('a service that keeps large results in S3', function () {
     return (await client.post(`/tasks/${task.textAt('id')}/run_now`)).textAt('details.run_id');
   }
 
-  it('and is killed between the artifact and its event, has one artifact in the end', async () => {
+  it('and is killed between the artifact and its event, ends with one artifact', async () => {
     const first = await start();
     const written = deferred();
     server.fault = (asked) => {

@@ -4,7 +4,7 @@ import type { Cluster } from '../cluster.ts';
 /** A requested command and its known result. */
 export interface SentCommand {
   readonly kind: 'publish' | 'run' | 'create';
-  /** Goes into the log with it: in the payload, the reason or the title. */
+  /** Identifies the command in the log, in its payload, reason or title. */
   readonly marker: string;
   /** Sent with an idempotency key, and repeated until it got a response. */
   readonly keyed: boolean;
@@ -33,7 +33,7 @@ export class CommandLoad {
   readonly #manualTask: string;
   readonly #random: () => number;
   readonly #repeating = new Set<Promise<void>>();
-  #going = false;
+  #isSending = false;
   #loop: Promise<void> = Promise.resolve();
 
   constructor(cluster: Cluster, manualTask: string, random: () => number) {
@@ -43,19 +43,19 @@ export class CommandLoad {
   }
 
   start(): void {
-    this.#going = true;
+    this.#isSending = true;
     this.#loop = this.#send();
   }
 
-  /** Sends no new ones; resolves when each repeated one got a response. */
+  /** Stops sending new commands. Resolves when each repeated command has a response. */
   async stop(): Promise<void> {
-    this.#going = false;
+    this.#isSending = false;
     await this.#loop;
     await Promise.all(this.#repeating);
   }
 
   async #send(): Promise<void> {
-    while (this.#going) {
+    while (this.#isSending) {
       const chance = this.#random();
       const command: SentCommand = {
         kind: chance < 0.45 ? 'publish' : chance < 0.9 ? 'run' : 'create',
@@ -89,7 +89,7 @@ export class CommandLoad {
     await this.#try(command, this.#requestOf(command));
   }
 
-  /** Whether it got a final response. */
+  /** Whether the command got a final response. */
   async #try(command: SentCommand, [path, request]: [string, ApiRequest]): Promise<boolean> {
     let answer: ReceivedResponse;
     try {

@@ -3,14 +3,16 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiClient } from '../../support/api-client.ts';
 import {
-  buildService,
   credentialsIn,
-  endsItsProcesses,
+  endsItsProcessesAtTheEnd,
   ServiceProcess,
   signIn,
 } from '../../support/service-process.ts';
 import { found } from '../../support/signals.ts';
-import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import {
+  makeTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
 import { Ledger } from '../ledger.ts';
 
 interface Given {
@@ -22,19 +24,25 @@ interface Given {
 
 describe('a service that is killed while a worker has a job', function () {
   this.timeout(120_000);
-  endsItsProcesses();
-  before(() => buildService());
-  const directory = useTemporaryDirectory();
+  endsItsProcessesAtTheEnd();
+  let directory: TemporaryDirectory;
+  let service: ServiceProcess;
   let client: ApiClient;
   let worker: string;
 
+  // Each test kills the service and continues with the next one.
+  before(async () => {
+    directory = await makeTemporaryDirectory();
+    await start();
+  });
+  after(() => directory.remove());
+
   /** Starts the service on the same data, with short leases. */
-  async function start(): Promise<ServiceProcess> {
+  async function start(): Promise<void> {
     const settings = { SVC_JOB_LEASE_SECONDS: '30', SVC_LEASE_SECONDS: '2' };
-    const service = await ServiceProcess.start({ SVC_DATA_DIR: directory(), ...settings });
+    service = await ServiceProcess.start({ SVC_DATA_DIR: directory.path, ...settings });
     client = service.client();
-    client = client.as(await signIn(client, credentialsIn(directory())));
-    return service;
+    client = client.as(await signIn(client, credentialsIn(directory.path)));
   }
 
   async function nextJob(): Promise<Given> {
@@ -53,7 +61,7 @@ describe('a service that is killed while a worker has a job', function () {
       description: 'mails',
       schedule_kind: 'event',
       schedule_expr: 'never.published',
-      created_by: credentialsIn(directory()).agent_id,
+      created_by: credentialsIn(directory.path).agent_id,
       payload: {
         pipeline: [
           { id: 'mail', uses: 'mail.send', with: { to: 'me' } },
@@ -77,15 +85,14 @@ describe('a service that is killed while a worker has a job', function () {
     );
     expect(run.at('state'), run.text).to.equal('succeeded');
     expect(run.at('output.steps.after.sent')).to.deep.equal({ n: 1 });
-    const events = Ledger.read(directory()).streams.get(`run-${runId}`) ?? [];
+    const events = Ledger.read(directory.path).streams.get(`run-${runId}`) ?? [];
     const ended = events.filter(({ type }) => type === 'RunStepResumed');
     expect(ended).to.have.length(1);
   }
 
-  it('takes its result after the restart, with the same lease', async () => {
-    const first = await start();
+  it('accepts its result after the restart, with the same lease', async () => {
     const job = await takeJob();
-    await first.kill();
+    await service.kill();
     await start();
     const { job_id, lease, run_id } = job;
     const beat = await client.post(`/jobs/${job_id}/heartbeat`, { lease });
@@ -95,12 +102,11 @@ describe('a service that is killed while a worker has a job', function () {
     await succeeds(run_id);
   });
 
-  it('offers the job again if it has lost its leases, and refuses the earlier one', async () => {
-    const first = await start();
+  it('offers the job again if it has lost its leases, and rejects the earlier lease', async () => {
     const job = await takeJob();
-    await first.kill();
+    await service.kill();
     for (const end of ['', '-wal', '-shm']) {
-      rmSync(join(directory(), `coordination.db${end}`), { force: true });
+      rmSync(join(directory.path, `coordination.db${end}`), { force: true });
     }
     await start();
     const { job_id, lease, run_id } = job;
@@ -114,12 +120,11 @@ describe('a service that is killed while a worker has a job', function () {
     await succeeds(run_id);
   });
 
-  it('continues the run after a kill right behind the result', async () => {
-    const first = await start();
+  it('continues the run after a kill directly after the result', async () => {
     const { job_id, lease, run_id } = await takeJob();
     const sent = client.post(`/jobs/${job_id}/complete`, { lease, result: { n: 1 } });
     await sent;
-    await first.kill();
+    await service.kill();
     await start();
     await succeeds(run_id);
     const again = await client.post(`/jobs/${job_id}/complete`, { lease, result: { n: 2 } });

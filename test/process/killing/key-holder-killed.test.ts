@@ -10,7 +10,7 @@ import { faultsOfRuns } from '../log-checks.ts';
 import type { CreatedTask } from './kill-tasks.ts';
 import { StepServer } from '../step-server.ts';
 
-/** Tasks with the one key, each with one run. */
+/** How many tasks share the key. Each has one run. */
 const count = long ? 1000 : 100;
 /** How often the process that holds the key is killed. */
 const kills = long ? 10 : 3;
@@ -60,7 +60,7 @@ describe(`${count} tasks on one concurrency key, whose holder is killed ${kills}
       const left = Ledger.read(data)
         .runs()
         .filter(({ end }) => end === undefined);
-      if (left.length > 0) throw new Error(`${left.length} runs go on`);
+      if (left.length > 0) throw new Error(`${left.length} runs are unfinished`);
     }, 'every run to end');
     await all(async () => {
       const shown = await cluster.client().get(`/concurrency/${encodeURIComponent(key)}`);
@@ -99,7 +99,7 @@ async function createTasks(cluster: Cluster, url: string): Promise<CreatedTask[]
       payload: {
         pipeline: [
           { id: 'print', uses: 'http.request', with: { url } },
-          // Ensures that not all is over before the last kill.
+          // Slows the runs down, so that some are unfinished at the last kill.
           { id: 'dry', uses: 'sleep', with: { seconds: 0.05 } },
         ],
       },
@@ -130,14 +130,14 @@ async function killHolder(
       .findLast(({ events, end }) => end === undefined && events.at(-1)?.type === 'RunStarted');
     const start = holder?.events.at(-1);
     if (start?.type !== 'RunStarted' || killed.includes(holder?.id ?? '')) {
-      throw new Error('nobody holds the key at this moment');
+      throw new Error('no run holds the key now');
     }
     const index = workers.find((each) => pidIn(start.data.worker) === cluster.process(each).pid);
     if (index === undefined) throw new Error(`${start.data.worker} is gone already`);
     await cluster.kill([index]);
     await cluster.restart([index]);
     run = holder?.id ?? '';
-  }, 'somebody to hold the key');
+  }, 'a run to hold the key');
   return run;
 }
 

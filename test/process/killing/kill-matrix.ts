@@ -11,7 +11,7 @@ import { Ledger } from '../ledger.ts';
 import {
   faultsOfCauses,
   faultsOfCommands,
-  faultsOfRhythm,
+  faultsOfSchedules,
   faultsOfRuns,
   faultsOfSteps,
   faultsOfStreams,
@@ -22,14 +22,16 @@ import { StepServer } from '../step-server.ts';
 import { faultsOfViews } from '../view-checks.ts';
 import { longVersions } from '../../support/left-out.ts';
 
-/** `SVC_TEST_LONG=1`: the whole matrix instead of the part in every test run. */
+/** `SVC_TEST_LONG=1`: the whole matrix, not just the part in every test run. */
 export const long = longVersions();
-export const kills = long ? 100 : 10;
+export const kills = long ? 100 : 6;
 
 /** The longest life of a process between two kills, in milliseconds. */
-const LONGEST_LIFE = 2000;
+const MAX_LIFE_MS = 2000;
 /** All pending work must be done within this time after the last restart, in milliseconds. */
 const SETTLE_LIMIT = 60_000;
+/** The pause between two reads of the whole log, which slow the processes down. Milliseconds. */
+const LOG_LOOK_PAUSE = 500;
 
 /** The seed of this run: `SVC_TEST_SEED`, or a random one. */
 export function seedOfRun(): number {
@@ -68,7 +70,7 @@ export async function killMatrix(
       ...answers,
       ...exitCodes.filter((code) => code !== 0).map((code) => `a process ended with ${code}`),
       ...faultsOfStreams(last),
-      ...faultsOfRhythm(last, tasks),
+      ...faultsOfSchedules(last, tasks),
       ...faultsOfCauses(last),
       ...faultsOfTriggers(last, tasks),
       ...faultsOfRuns(last, tasks),
@@ -83,8 +85,8 @@ export async function killMatrix(
     }
     expectMuchWasDone(last, load);
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error);
-    throw new Error(`seed ${seed}: ${said}`, { cause: error });
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error(`seed ${seed}: ${message}`, { cause: error });
   } finally {
     await steps.close();
   }
@@ -92,7 +94,7 @@ export async function killMatrix(
 
 async function killAgainAndAgain(cluster: Cluster, random: () => number): Promise<void> {
   for (let kill = 0; kill < kills; kill += 1) {
-    await pause(random() * LONGEST_LIFE);
+    await pause(random() * MAX_LIFE_MS);
     const victims = chosen(cluster.size, random);
     await cluster.kill(victims);
     // Some are killed again during their start.
@@ -131,9 +133,8 @@ export async function settled(
   tasks: readonly CreatedTask[],
 ): Promise<Ledger> {
   const now = Date.now();
-  const limit = { limitMs: SETTLE_LIMIT };
+  const limit = { limitMs: SETTLE_LIMIT, everyMs: LOG_LOOK_PAUSE };
   const firing = tasks.filter(({ seconds }) => seconds !== undefined);
-  const goesOn = 'every task to fire on after the last restart';
   await eventually(
     () => {
       const ledger = Ledger.read(dataDirectory);
@@ -141,7 +142,7 @@ export async function settled(
         if ((decidedUpTo(ledger.fires(id)) ?? 0) < now) throw new Error(`${name} does not fire`);
       }
     },
-    { ...limit, what: goesOn },
+    { ...limit, what: 'every task to fire again after the last restart' },
   );
   for (const { id, name } of firing) {
     const { status, text } = await cluster.client().post(`/tasks/${id}/pause`);
@@ -152,7 +153,7 @@ export async function settled(
       const left = leftToDo(Ledger.read(dataDirectory));
       if (left !== undefined) throw new Error(left);
     },
-    { ...limit, what: 'all that was begun to end' },
+    { ...limit, what: 'all started work to end' },
   );
   const ledger = Ledger.read(dataDirectory);
   await eventually(
@@ -160,15 +161,16 @@ export async function settled(
       const { status, text } = await cluster.client().get(`/runs?limit=1&after=${ledger.head}`);
       if (status !== 200) throw new Error(text);
     },
-    { ...limit, what: 'the views to be level with the log' },
+    { ...limit, what: 'the views to catch up with the log' },
   );
   return ledger;
 }
 
 /** The work that a log still has to do; undefined if none. */
 function leftToDo(ledger: Ledger): string | undefined {
-  const going = ledger.runs().find(({ end }) => end === undefined);
-  if (going !== undefined) return `run ${going.id} goes on: ${JSON.stringify(going.events.at(-1))}`;
+  const unfinished = ledger.runs().find(({ end }) => end === undefined);
+  if (unfinished !== undefined)
+    return `run ${unfinished.id} is unfinished: ${JSON.stringify(unfinished.events.at(-1))}`;
   const once = ledger
     .all('TaskCreated')
     .filter(({ data }) => data.definition.schedule_kind === 'once')
@@ -193,13 +195,13 @@ function expectMuchWasDone(ledger: Ledger, load: CommandLoad): void {
     ends.filter((end) => end?.type === 'RunSkipped' && end.data.reason === reason).length;
   expect(skipped('duplicate'), 'duplicates').to.be.greaterThan(0);
   if (long) {
-    expect(skipped('overlap'), 'runs that gave way').to.be.greaterThan(0);
+    expect(skipped('overlap'), 'runs that were skipped because of an overlap').to.be.greaterThan(0);
     expect(count('RunCancelRequested'), 'runs that were canceled').to.be.greaterThan(0);
   }
   const acknowledged = load.sent.filter(({ id }) => id !== null).length;
-  expect(acknowledged, 'commands that were answered').to.be.greaterThan(kills * 3);
+  expect(acknowledged, 'acknowledged commands').to.be.greaterThan(kills * 3);
 }
 
-/** Kills come at random intervals; no test waits for them. */
+/** The kills come at random intervals. No assertion depends on these pauses. */
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -5,16 +5,16 @@ import type { Cluster } from '../cluster.ts';
 export interface PlannedTask {
   readonly name: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Of tasks due at certain seconds. */
+  /** When the task is due, if it is due at certain seconds. */
   readonly seconds?: Omit<SecondsTask, 'createdAt'>;
   /** The attempt that succeeds. */
   readonly attempts: number;
-  /** What its runs share; it limits which of them run, or run concurrently. */
+  /** What the runs share. It limits which of them run, or run concurrently. */
   readonly shares?: Sharing;
 }
 
 /**
- * A key of runs: of several tasks, of one task by its overlap policy, or one used at most once in a
+ * A concurrency key of several tasks, the overlap policy of one task, or a dedupe key that is used at most once in a
  * number of seconds.
  */
 export type Sharing =
@@ -30,7 +30,7 @@ export interface CreatedTask extends PlannedTask {
 
 const echo = { pipeline: [{ uses: 'echo', with: { said: '${run.id}' } }] };
 
-/** A task that is due at each of so many seconds. */
+/** A task that is due every `every` seconds. */
 export function everySecond(
   misfire: SecondsTask['misfire'],
   graceSeconds: number,
@@ -126,7 +126,7 @@ export function plannedTasks(url: string): readonly PlannedTask[] {
   ];
 }
 
-/** Those whose runs give way to others or wait for them. */
+/** Tasks whose runs yield to others or wait for them. */
 function sharingTasks(url: string): readonly PlannedTask[] {
   const taking = (seconds: number): object => ({
     pipeline: [
@@ -169,7 +169,7 @@ function sharingTasks(url: string): readonly PlannedTask[] {
   return [...overlapping, ...printing, deduped];
 }
 
-/** Creates them over HTTP. */
+/** Creates the tasks over HTTP. */
 export async function createTasks(
   cluster: Cluster,
   planned: readonly PlannedTask[],

@@ -14,9 +14,10 @@ import {
 import {
   buildService,
   credentialsIn,
-  endsItsProcesses,
+  endsItsProcessesAtTheEnd,
   ServiceProcess,
   signIn,
+  type Credentials,
 } from '../../support/service-process.ts';
 import { installPackage, type InstalledPackage, type Outcome } from './installed-package.ts';
 
@@ -44,7 +45,7 @@ const refused = await client.tasks.get(agentId).catch((error: unknown) => error)
 console.log(run.state, refused instanceof ApiError ? refused.code : incomplete);
 `;
 
-/** A worker of the package's user. Its tools need no types of their own. */
+/** A worker that a user of the package writes. Its tools need no explicit types. */
 const workerProgram = `import { PermanentError, Worker, type Job, type Tool } from 'task-scheduling-service/worker';
 
 const [, , url = '', agentId = '', agentSecret = ''] = process.argv;
@@ -63,7 +64,7 @@ worker.nothing;
 console.log(worker.id === null ? incomplete : 'started');
 `;
 
-/** It must need no types of Node or others, and every declaration must be valid. */
+/** The package must not need the types of Node or of other packages, and all its declarations must be valid. */
 const compilerOptions = {
   target: 'es2023',
   lib: ['es2023', 'dom', 'dom.iterable'],
@@ -81,7 +82,7 @@ if (threadId === 0) process.on('exit', tell);
 else tell();
 `;
 
-/** Bundles and the modules of threads and extensions; the client as emitted by tsc. */
+/** Bundles, the modules of threads and extensions, and the client as emitted by tsc. */
 const programs = [
   /^dist\/app\/(main|cli|demo)\.js$/,
   /^dist\/chunks\/[\w.-]+-[A-Z0-9]{8}\.js$/,
@@ -90,7 +91,7 @@ const programs = [
   /^dist\/extensions\/webui\/static\/main\.[0-9a-f]{16}\.js$/,
   /^dist\/api\/client\/[a-z-]+\.js$/,
   /^dist\/api\/worker\/[\w-]+\.js$/,
-  // The library by which the client writes numbers.
+  // The client writes numbers with it.
   /^dist\/domain\/exact-numbers\.js$/,
 ];
 const others = [
@@ -105,7 +106,6 @@ describe('the package', function () {
   this.timeout(120_000);
   let directory: TemporaryDirectory | undefined;
   let installed: InstalledPackage;
-  endsItsProcesses();
 
   before(async () => {
     // npm has a timeout; a build may take longer on a busy machine.
@@ -113,9 +113,13 @@ describe('the package', function () {
     directory = await makeTemporaryDirectory();
     installed = await installPackage(directory.path);
   });
+  endsItsProcessesAtTheEnd();
   after(() => directory?.remove());
 
   const inFolder = (name: string): string => join(installed.folder, name);
+  /** Runs a command of the package without npm. */
+  const direct = ([command = '', ...words]: readonly string[]): Promise<Outcome> =>
+    installed.run(inFolder(`node_modules/.bin/${command}`), words);
   const npx = (words: readonly string[], settings: NodeJS.ProcessEnv = {}): Promise<Outcome> =>
     installed.run('npx', ['--no', '--', ...words], settings);
 
@@ -155,77 +159,86 @@ describe('the package', function () {
     expect(rest).to.include.members(maps.map((file) => file.slice(0, -'.map'.length)));
   });
 
-  it('types a program with its client, as bundlers resolve modules', async () => {
+  it("provides its client's types to a program with the module resolution of bundlers", async () => {
     const bundler = { module: 'esnext', moduleResolution: 'bundler', noEmit: true };
     expect(await compile(bundler)).to.equal('');
   });
 
-  it('runs the service, both command lines, and a program with the client', async () => {
-    const service = begin();
-    await service.ready();
-    const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
-    expect(await compile({ module: 'nodenext' })).to.equal('');
-    const words = ['program.js', service.address, agent_id, agent_secret];
-    const ran = await installed.run(process.execPath, words);
-    expect(ran).to.deep.equal({ code: 0, out: 'succeeded not_found\n', err: '' });
-    const settings = { SVC_DATA_DIR: inFolder('data') };
-    const own = await npx(['svc', 'tasks', 'list', '--json'], settings);
-    const inner = await npx(
-      ['task-scheduling-service', 'svc', 'tasks', 'list', '--json'],
-      settings,
-    );
-    expect(own.out).to.include('"title": "Tick"').and.to.equal(inner.out);
-    expect([own.code, inner.code]).to.deep.equal([0, 0]);
-  });
+  describe('as a running service', () => {
+    let service: ServiceProcess;
+    const credentials = (): Credentials => credentialsIn(inFolder('shared'));
 
-  it('runs a worker', async () => {
-    const service = begin();
-    await service.ready();
-    const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
-    expect(await compile({ module: 'nodenext' })).to.equal('');
-    const worker = spawn(process.execPath, ['worker.js', service.address, agent_id, agent_secret], {
-      cwd: installed.folder,
-      stdio: ['ignore', 'pipe', 'ignore'],
+    before(async () => {
+      service = begin({ SVC_DATA_DIR: inFolder('shared') });
+      await service.ready();
+      // The programs of the package's user.
+      expect(await compile({ module: 'nodenext' })).to.equal('');
     });
-    try {
-      const lines = createInterface({ input: worker.stdout });
-      expect(await once(lines, 'line')).to.deep.equal(['started']);
-      const token = await signIn(service.client(), { agent_id, agent_secret });
-      const client = service.client(token);
-      const task = await client.post('/tasks', {
-        title: 'Greet',
-        description: 'by a worker',
-        schedule_kind: 'event',
-        schedule_expr: 'never.published',
-        created_by: agent_id,
-        payload: { pipeline: [{ id: 'greet', uses: 'own.greet', with: { name: 'Ada' } }] },
-      });
-      const asked = await client.post(`/tasks/${task.textAt('id')}/run_now?wait=10`);
-      const run = await client.get(`/runs/${asked.textAt('details.run_id')}`);
-      expect(run.at('output.steps.greet.text')).to.equal('Hello, Ada, in try 1!');
-    } finally {
-      worker.kill();
-    }
-  });
+    after(() => service.terminate());
 
-  it('includes the built-in extensions, the page, and the interface description', async () => {
-    const service = begin();
-    await service.ready();
-    const client = service.client();
-    const paths = ['ext/webui/', 'docs', 'openapi.json'];
-    for (const path of [...paths, 'ext/observability/metrics']) {
-      expect((await client.get(`/${path}`)).status, path).to.equal(200);
-    }
-    const { agent_id, agent_secret } = credentialsIn(inFolder('data'));
-    const token = await client.post('/agents/auth/token', { agent_id, agent_secret });
-    const { json } = await service.client(String(token.json['access_token'])).get('/ext/status');
-    const loaded = json['extensions'] as Readonly<Record<string, { readonly state: string }>>;
-    expect(Object.entries(loaded).map(([id, { state }]) => `${id} ${state}`)).to.have.members([
-      'events_demo loaded',
-      'mcp_http loaded',
-      'observability loaded',
-      'webui loaded',
-    ]);
+    it('is used by both command lines, and by a program with the client', async () => {
+      const { agent_id, agent_secret } = credentials();
+      const words = ['program.js', service.address, agent_id, agent_secret];
+      const ran = await installed.run(process.execPath, words);
+      expect(ran).to.deep.equal({ code: 0, out: 'succeeded not_found\n', err: '' });
+      const settings = { SVC_DATA_DIR: inFolder('shared') };
+      const own = await npx(['svc', 'tasks', 'list', '--json'], settings);
+      const inner = await npx(
+        ['task-scheduling-service', 'svc', 'tasks', 'list', '--json'],
+        settings,
+      );
+      expect(own.out).to.include('"title": "Tick"').and.to.equal(inner.out);
+      expect([own.code, inner.code]).to.deep.equal([0, 0]);
+    });
+
+    it('gives jobs to a worker of the package', async () => {
+      const { agent_id, agent_secret } = credentials();
+      const worker = spawn(
+        process.execPath,
+        ['worker.js', service.address, agent_id, agent_secret],
+        {
+          cwd: installed.folder,
+          stdio: ['ignore', 'pipe', 'ignore'],
+        },
+      );
+      try {
+        const lines = createInterface({ input: worker.stdout });
+        expect(await once(lines, 'line')).to.deep.equal(['started']);
+        const token = await signIn(service.client(), { agent_id, agent_secret });
+        const client = service.client(token);
+        const task = await client.post('/tasks', {
+          title: 'Greet',
+          description: 'by a worker',
+          schedule_kind: 'event',
+          schedule_expr: 'never.published',
+          created_by: agent_id,
+          payload: { pipeline: [{ id: 'greet', uses: 'own.greet', with: { name: 'Ada' } }] },
+        });
+        const asked = await client.post(`/tasks/${task.textAt('id')}/run_now?wait=10`);
+        const run = await client.get(`/runs/${asked.textAt('details.run_id')}`);
+        expect(run.at('output.steps.greet.text')).to.equal('Hello, Ada, in try 1!');
+      } finally {
+        worker.kill();
+      }
+    });
+
+    it('includes the built-in extensions, the page, and the interface description', async () => {
+      const client = service.client();
+      const paths = ['ext/webui/', 'docs', 'openapi.json'];
+      for (const path of [...paths, 'ext/observability/metrics']) {
+        expect((await client.get(`/${path}`)).status, path).to.equal(200);
+      }
+      const { agent_id, agent_secret } = credentials();
+      const token = await client.post('/agents/auth/token', { agent_id, agent_secret });
+      const { json } = await service.client(String(token.json['access_token'])).get('/ext/status');
+      const loaded = json['extensions'] as Readonly<Record<string, { readonly state: string }>>;
+      expect(Object.entries(loaded).map(([id, { state }]) => `${id} ${state}`)).to.have.members([
+        'events_demo loaded',
+        'mcp_http loaded',
+        'observability loaded',
+        'webui loaded',
+      ]);
+    });
   });
 
   it('reads source maps in every thread', async () => {
@@ -233,9 +246,9 @@ describe('the package', function () {
     const service = begin({ NODE_OPTIONS: `--require ${inFolder('probe.cjs')}` });
     await service.ready();
     await service.terminate();
-    const told = [...service.output.matchAll(/source maps in thread (\d+): (\w+)/g)];
-    expect(told.map(([, thread]) => thread)).to.include.members(['0', '1', '2']);
-    expect(told.filter(([, , read]) => read !== 'true')).to.deep.equal([]);
+    const reports = [...service.output.matchAll(/source maps in thread (\d+): (\w+)/g)];
+    expect(reports.map(([, thread]) => thread)).to.include.members(['0', '1', '2']);
+    expect(reports.filter(([, , read]) => read !== 'true')).to.deep.equal([]);
   });
 
   it('stops gracefully when npx receives a signal', async () => {
@@ -293,10 +306,10 @@ describe('the package', function () {
       await readFile(inFolder('node_modules/task-scheduling-service/package.json'), 'utf8'),
     ) as { readonly version: string };
     for (const words of [['task-scheduling-service'], ['svc']]) {
-      expect((await npx([...words, '--version'])).out).to.equal(`${version}\n`);
-      expect((await npx([...words, '--help'])).out).to.match(/^Usage: /);
+      expect((await direct([...words, '--version'])).out).to.equal(`${version}\n`);
+      expect((await direct([...words, '--help'])).out).to.match(/^Usage: /);
     }
-    expect(await npx(['task-scheduling-service', '--port', '80'])).to.deep.equal({
+    expect(await direct(['task-scheduling-service', '--port', '80'])).to.deep.equal({
       code: 2,
       out: '',
       err: 'task-scheduling-service: unknown argument "--port"; settings are environment variables such as SVC_PORT; see --help\n',

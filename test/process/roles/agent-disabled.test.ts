@@ -11,7 +11,7 @@ import { Cluster } from '../cluster.ts';
 import { Ledger } from '../ledger.ts';
 import { StepServer } from '../step-server.ts';
 
-/** The documented time is a second; the rest is for a machine that is busy with other tests. Milliseconds. */
+/** The documented limit of a second, plus an allowance for a machine that is busy with other tests. Milliseconds. */
 const LIMIT = 3_000;
 
 const scopes = ['tasks:read', 'tasks:write', 'runs:read', 'jobs:work'];
@@ -21,7 +21,7 @@ describe('an agent that is disabled at one process', function () {
   let directory: TemporaryDirectory;
   let cluster: Cluster;
   let server: StepServer;
-  /** Admin at the process that disables. */
+  /** The admin, at the process that disables the agent. */
   let admin: ApiClient;
   /** The agent at the other process, by its token and by its API key. */
   let agent: ApiClient;
@@ -29,25 +29,31 @@ describe('an agent that is disabled at one process', function () {
   let id: string;
   let disabledAt: number;
   let live: EventStream;
-  /** Its task that fires each second, and its run that a server holds. */
+  /** Its task that fires each second, and its run that a server keeps busy. */
   let ticking: string;
   let heldRun: string;
   let pendingPoll: Promise<unknown>;
 
   const create = async (client: ApiClient, owner: string, fields: object): Promise<string> => {
     const made = await client.post('/tasks', {
-      ...{ title: 'work', description: 'of a test', created_by: owner, max_retries: 0 },
+      title: 'work',
+      description: 'of a test',
+      created_by: owner,
+      max_retries: 0,
       ...fields,
     });
     expect(made.status, made.text).to.equal(201);
     return made.textAt('id');
   };
   const eachSecond = {
-    ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *' },
+    schedule_kind: 'cron',
+    schedule_expr: '* * * * * *',
     payload: { pipeline: [{ uses: 'echo', with: {} }] },
   };
   const byHand = (pipeline: readonly object[]) => ({
-    ...{ schedule_kind: 'event', schedule_expr: 'never.published', payload: { pipeline } },
+    schedule_kind: 'event',
+    schedule_expr: 'never.published',
+    payload: { pipeline },
   });
   const ledger = (): Ledger => Ledger.read(directory.path);
   const runsOf = (task: string) =>
@@ -99,7 +105,7 @@ describe('an agent that is disabled at one process', function () {
     await directory.remove();
   });
 
-  /** Waits for what follows, and checks how long it took since the agent was disabled. */
+  /** Waits for a consequence, and checks how long it took after the agent was disabled. */
   const soon = async (what: string, isSo: () => boolean | Promise<boolean>): Promise<void> => {
     await eventually(isSo, { what, limitMs: 20_000 });
     expect(performance.now() - disabledAt, what).to.be.lessThan(LIMIT);
@@ -117,7 +123,7 @@ describe('an agent that is disabled at one process', function () {
   const isCanceled = (run: string): boolean =>
     ledger().streams.get(`run-${run}`)?.at(-1)?.type === 'RunCanceled';
 
-  it('has no run of its tasks started, while those of others go on', async () => {
+  it('gets no runs of its tasks started, while those of others continue', async () => {
     const owner = String(cluster.credentials?.agent_id);
     const others = await create(admin, owner, eachSecond);
     await eventually(() => startsOf(others).length >= 3, { limitMs: 30_000 });
@@ -128,7 +134,7 @@ describe('an agent that is disabled at one process', function () {
     await admin.post(`/tasks/${others}/cancel`);
   });
 
-  it('has its worker given no job, which another one gets', async () => {
+  it('gets no job for its worker, while another worker gets it', async () => {
     const owner = String(cluster.credentials?.agent_id);
     const worker = await register(admin, 'staying');
     const mail = await create(admin, owner, byHand([{ id: 'mail', uses: 'mail.send' }]));

@@ -43,7 +43,7 @@ describe('the calls to EventStoreDB', function () {
     return (await client.post('/tasks', task)).textAt('id');
   }
 
-  /** Requests runs without an Idempotency-Key, all at once, waits for their ends, and checks what that has cost. */
+  /** Requests runs without an Idempotency-Key, all at once, waits for their ends, and checks the number of calls. */
   async function run(client: ApiClient, task: string, count: number): Promise<void> {
     const before = servers.calls.appends.length;
     const requests = Array.from({ length: count }, () => client.post(`/tasks/${task}/run_now`));
@@ -59,7 +59,7 @@ describe('the calls to EventStoreDB', function () {
     const appends = new Map(
       servers.calls.appends.slice(before).map((append) => [append.events[0]?.id, append]),
     );
-    // A start is written alone where a busy machine keeps its step from ending at once (docs/decisions/0024).
+    // A start is written alone if a busy machine keeps its step from ending at once (docs/decisions/0024).
     const all = [...appends.values()];
     const late = all.filter(isStart);
     const streams = all.map(({ stream }) => stream).join(' ');
@@ -67,7 +67,9 @@ describe('the calls to EventStoreDB', function () {
     expect(all.length - late.length, streams).to.be.at.most(APPENDS * count);
   }
 
-  /** Resolves when so many subscriptions are open. One that was lost, as on a busy machine, is being replaced. */
+  /**
+   * Resolves when the given number of subscriptions is open. A subscription lost on a busy machine is being replaced.
+   */
   async function untilSubscribed(count: number): Promise<void> {
     const check = (): void => {
       expect(servers.calls.subscriptions).to.have.lengthOf(count);
@@ -88,7 +90,7 @@ describe('the calls to EventStoreDB', function () {
     await eventually(isIdle, { limitMs: 6 * IDLE_MS, what: 'no read of the log' });
   }
 
-  it('of a process with all roles are one subscription, two appends a run, and no page read while it is idle', async () => {
+  it('of a process with all roles are one subscription, two appends per run, and no page read while it is idle', async () => {
     const { settings } = servers;
     const service = await ServiceProcess.start({ ...settings, SVC_DATA_DIR: directory() });
     const credentials = credentialsIn(directory());
@@ -106,7 +108,7 @@ describe('the calls to EventStoreDB', function () {
     await service.terminate();
   });
 
-  it('of a process with embedded views are two subscriptions, as the thread that builds views has its own', async () => {
+  it('of a process with embedded views are two subscriptions, because the thread that builds views has its own', async () => {
     const { SVC_READ_MODEL_URL: _, ...settings } = servers.settings;
     const service = await ServiceProcess.start({ ...settings, SVC_DATA_DIR: directory() });
     const credentials = credentialsIn(directory());
@@ -117,7 +119,7 @@ describe('the calls to EventStoreDB', function () {
   });
 
   it('of several processes are the same, with one subscription each', async () => {
-    // With a second worker, a lost race between them would be one append more.
+    // With a second worker, a lost race between the two would add an append.
     const roles = ['api', 'projector,scheduler', 'worker'];
     const cluster = new Cluster(roles, { ...servers.settings, SVC_DATA_DIR: directory() });
     await cluster.start();

@@ -10,7 +10,7 @@ import { Cluster, oneProcess } from '../cluster.ts';
 import { Ledger, type LoggedRun } from '../ledger.ts';
 import { StepServer } from '../step-server.ts';
 
-/** The result of a run whose worker was stopped meanwhile. */
+/** The result of a run whose worker was stopped in the meantime. */
 interface Outcome {
   readonly run: LoggedRun;
   readonly end: ProcessEnd;
@@ -73,7 +73,7 @@ describe('the service, when it is stopped', function () {
     expect(called(long)).to.deep.equal({ first: 1, held: 2, last: 1 });
   });
 
-  it('uses up no retry that way', () => {
+  it('uses up no retry of the run', () => {
     expect(long.run.events[3]?.data).to.deep.include({ cause: 'drained' });
     const attempts = long.run.events.flatMap((event) =>
       event.type === 'RunStarted' || event.type === 'RunSucceeded' ? [event.data.attempt] : [],
@@ -138,7 +138,7 @@ async function stopWithAShortStep(dataDirectory: string, server: StepServer): Pr
   await eventually(() => service.log.some(({ message }) => message === 'stopping'));
   service.signal('SIGTERM');
   service.signal('SIGINT');
-  // It is still working: the log receives the events of other parts.
+  // The process still runs despite the repeated signals, because the step is unfinished.
   expect(service.end).to.equal(undefined);
   server.release();
   const end = await service.ended();
@@ -158,10 +158,10 @@ async function stopWithALongStep(dataDirectory: string, server: StepServer): Pro
   const owner = [1, 2].find((index) =>
     started?.data.worker.includes(`-${cluster.process(index).pid}-`),
   );
-  if (owner === undefined) throw new Error('nobody leads the run');
+  if (owner === undefined) throw new Error('no worker executes the run');
   const begun = performance.now();
   cluster.process(owner).signal('SIGTERM');
-  await server.held.count(2, { what: 'the step to be begun elsewhere', limitMs: 40_000 });
+  await server.held.count(2, { what: 'another worker to begin the step', limitMs: 40_000 });
   server.release();
   const end = await cluster.process(owner).ended();
   const took = performance.now() - begun;

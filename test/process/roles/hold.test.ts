@@ -23,7 +23,9 @@ describe('a hold on several processes', function () {
 
   const start = (roles: string): Promise<ServiceProcess> =>
     ServiceProcess.start({
-      ...{ SVC_DATA_DIR: directory(), SVC_ROLES: roles, SVC_HTTP_ALLOW_PRIVATE: 'true' },
+      SVC_DATA_DIR: directory(),
+      SVC_ROLES: roles,
+      SVC_HTTP_ALLOW_PRIVATE: 'true',
     });
 
   it('prevents fires and run starts, also after a kill, until it is released', async () => {

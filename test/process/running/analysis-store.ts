@@ -50,7 +50,9 @@ export async function makeAnalysed(admin: ApiClient, adminId: string): Promise<A
   };
 
   const ticking = await create({
-    ...{ title: 'Heartbeat', schedule_kind: 'cron', schedule_expr: '* * * * * *' },
+    title: 'Heartbeat',
+    schedule_kind: 'cron',
+    schedule_expr: '* * * * * *',
     payload: { pipeline: [{ id: 'beat', uses: 'echo', with: 'alive' }] },
   });
   const steps = (seconds: number) => ({
@@ -60,11 +62,15 @@ export async function makeAnalysed(admin: ApiClient, adminId: string): Promise<A
     ],
   });
   const report = await create({
-    ...{ title: 'Nightly report', schedule_kind: 'cron', schedule_expr: '0 3 * * *' },
+    title: 'Nightly report',
+    schedule_kind: 'cron',
+    schedule_expr: '0 3 * * *',
     payload: steps(0.03),
   });
   const invoices = await create({
-    ...{ title: 'Invoices', schedule_kind: 'cron', schedule_expr: '0 6 * * MON' },
+    title: 'Invoices',
+    schedule_kind: 'cron',
+    schedule_expr: '0 6 * * MON',
     payload: { pipeline: [{ id: 'send', uses: 'sleep', with: { seconds: 0.01 } }] },
   });
   await backfill(invoices, 29, 1);
@@ -90,7 +96,7 @@ export async function makeAnalysed(admin: ApiClient, adminId: string): Promise<A
     .post('/agents/auth/token', { agent_id: id, agent_secret: secret });
   const intern = admin.as(token.textAt('access_token'));
   for (const verb of ['pause', 'run_now']) await intern.post(`/tasks/${report}/${verb}`);
-  // Ensures that fires are due meanwhile.
+  // Ensures that fires are due in the meantime.
   await eventually(() => Date.now() - paused > 2_200, { limitMs: 10_000 });
   await admin.post(`/tasks/${ticking}/resume?missed=skip`);
   await eventually(async () => {

@@ -7,7 +7,10 @@ import { buildService } from '../../support/service-process.ts';
 import { Signal } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** The demo waits a minute for each thing, which a busy machine never needs. Milliseconds. */
+/**
+ * The time limit in milliseconds. The demo itself waits up to a minute for each result, which even a busy machine never
+ * needs.
+ */
 const LIMIT = 240_000;
 
 describe('the demo of workers', function () {
@@ -20,19 +23,19 @@ describe('the demo of workers', function () {
     buildService();
   });
 
-  it('ends as expected although service and worker are killed, and leaves nothing behind', async () => {
+  it('ends as expected even if service and worker are killed, and leaves nothing behind', async () => {
     const script = 'examples/approve-and-notify/demo.mjs';
     const child = spawn(process.execPath, [script], {
       cwd: projectRoot,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, TMPDIR: directory() },
     });
-    const said = new Signal<string>('what the demo said');
+    const output = new Signal<string>('the output of the demo');
     const end = new Signal<number | null>('the end of the demo');
-    child.stdout.setEncoding('utf8').on('data', said.send);
-    child.stderr.setEncoding('utf8').on('data', said.send);
+    child.stdout.setEncoding('utf8').on('data', output.send);
+    child.stderr.setEncoding('utf8').on('data', output.send);
     child.on('close', end.send);
-    const text = (): string => said.values.join('');
+    const text = (): string => output.values.join('');
     try {
       expect(await end.wait(() => true, { limitMs: LIMIT }), text()).to.equal(0);
     } finally {

@@ -35,12 +35,12 @@ describe('the demo', function () {
       env: { ...process.env, TMPDIR: directory() },
     });
     started.push(child);
-    const said = new Signal<string>('what the demo said');
+    const output = new Signal<string>('the output of the demo');
     const end = new Signal<number | null>('the end of the demo');
-    child.stdout.setEncoding('utf8').on('data', said.send);
-    child.stderr.setEncoding('utf8').on('data', said.send);
+    child.stdout.setEncoding('utf8').on('data', output.send);
+    child.stderr.setEncoding('utf8').on('data', output.send);
     child.on('close', end.send);
-    return { child, said, end, text: () => said.values.join('') };
+    return { child, output, end, text: () => output.values.join('') };
   }
 
   const left = (): readonly string[] =>
@@ -56,8 +56,8 @@ describe('the demo', function () {
   });
 
   it('cleans up when it is stopped', async () => {
-    const { child, said, end, text } = startDemo();
-    await said.wait((line) => line.includes('POST /events'), { limitMs: LIMIT });
+    const { child, output, end, text } = startDemo();
+    await output.wait((line) => line.includes('POST /events'), { limitMs: LIMIT });
     expect(left()).to.have.lengthOf(1);
     child.kill('SIGINT');
     expect(await end.wait(() => true, { limitMs: LIMIT }), text()).to.equal(130);
@@ -70,8 +70,8 @@ describe('the demo', function () {
       (child: ChildProcess) => child.kill('SIGHUP'),
       (child: ChildProcess) => child.stdout?.destroy(),
     ]) {
-      const { child, said, end, text } = startDemo();
-      await said.wait((line) => line.includes('GET  /health/ready'), { limitMs: LIMIT });
+      const { child, output, end, text } = startDemo();
+      await output.wait((line) => line.includes('GET  /health/ready'), { limitMs: LIMIT });
       expect(left()).to.have.lengthOf(1);
       leave(child);
       expect(await end.wait(() => true, { limitMs: LIMIT }), text()).to.equal(130);

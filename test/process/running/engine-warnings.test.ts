@@ -23,14 +23,19 @@ describe(`Node ${process.versions.node}`, function () {
   it('warns about nothing in the service, and knows all set options', async () => {
     const data = join(directory(), 'data');
     const service = await ServiceProcess.start({
-      ...{ SVC_DATA_DIR: data, SVC_HTTP_ALLOW_PRIVATE: 'true', NODE_OPTIONS },
+      SVC_DATA_DIR: data,
+      SVC_HTTP_ALLOW_PRIVATE: 'true',
+      NODE_OPTIONS,
     });
     const credentials = credentialsIn(data);
     const client = service.client(await signIn(service.client(), credentials));
     const url = `${service.address}/health/live`;
     const made = await client.post('/tasks', {
-      ...{ title: 'Asks', description: 'by HTTP', created_by: credentials.agent_id },
-      ...{ schedule_kind: 'cron', schedule_expr: '* * * * * *' },
+      title: 'Asks',
+      description: 'by HTTP',
+      created_by: credentials.agent_id,
+      schedule_kind: 'cron',
+      schedule_expr: '* * * * * *',
       payload: { pipeline: [{ uses: 'http.request', with: { url } }] },
     });
     expect(made.status, made.text).to.equal(201);
@@ -47,7 +52,7 @@ describe(`Node ${process.versions.node}`, function () {
     expect(exported.err).to.match(/^exporting\n\d+ events\n$/);
     expect(await service.terminate()).to.deep.equal({ code: 0, signal: null });
     // Lines like "(node:7) [DEP0040] DeprecationWarning: …" and "Error: unrecognized flag --…".
-    const said = service.output.split('\n').filter((line) => /^\(|^Error|^\s+at /.test(line));
-    expect(said).to.deep.equal([]);
+    const lines = service.output.split('\n').filter((line) => /^\(|^Error|^\s+at /.test(line));
+    expect(lines).to.deep.equal([]);
   });
 });

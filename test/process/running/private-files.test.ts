@@ -1,21 +1,24 @@
 import { expect } from 'chai';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { leaveOut } from '../../support/left-out.ts';
 import { projectRoot } from '../../support/project-root.ts';
 import { requiredProgram } from '../../support/required-program.ts';
 import {
   ServiceProcess,
-  buildService,
   credentialsIn,
   endsItsProcesses,
   signIn,
 } from '../../support/service-process.ts';
 import { eventually } from '../../support/signals.ts';
-import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import {
+  makeTemporaryDirectory,
+  useTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
 
-/** Everything in a folder that others than its owner can open, by its path in there. */
+/** Everything in a folder that users other than its owner can open, by its relative path. */
 function openToOthers(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true })
     .map(String)
@@ -31,13 +34,32 @@ describe('the files of a service in a folder that others may read', function () 
   this.timeout(120_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
+  /** A folder with the files of a service that has ended. */
+  let used: TemporaryDirectory;
+  /** Its files and folders while the service ran, and those that other users could open. */
+  let whileRunning: { readonly names: readonly string[]; readonly open: readonly string[] };
   let data = '';
+
+  before(async () => {
+    used = await makeTemporaryDirectory();
+    data = join(used.path, 'data');
+    mkdirSync(data);
+    chmodSync(data, 0o755);
+    const service = await worked();
+    const names = readdirSync(data, { recursive: true }).map(String);
+    whileRunning = { names, open: openToOthers(data) };
+    await service.terminate();
+  });
+  after(() => used.remove());
 
   beforeEach(() => {
     data = join(directory(), 'data');
     mkdirSync(data);
     chmodSync(data, 0o755);
   });
+
+  /** Fills the folder with the files that a service has left. */
+  const copyUsed = (): void => cpSync(join(used.path, 'data'), data, { recursive: true });
 
   /** Starts a service and lets it create every kind of file. */
   async function worked(): Promise<ServiceProcess> {
@@ -51,9 +73,8 @@ describe('the files of a service in a folder that others may read', function () 
     return service;
   }
 
-  it('are accessible only to their owner: stores, keys, credentials and sockets', async () => {
-    const service = await worked();
-    const names = readdirSync(data, { recursive: true }).map(String);
+  it('are accessible only to their owner: stores, keys, credentials and sockets', () => {
+    const { names, open } = whileRunning;
     expect(names).to.include.members([
       'events.sqlite',
       'events.sqlite-wal',
@@ -64,13 +85,12 @@ describe('the files of a service in a folder that others may read', function () 
       'admin-credentials.json',
     ]);
     expect(names.some((name) => name.endsWith('.sock'))).to.equal(true);
-    expect(openToOthers(data)).to.deep.equal([]);
-    await service.terminate();
-    expect(openToOthers(data)).to.deep.equal([]);
+    expect(open).to.deep.equal([]);
+    expect(openToOthers(join(used.path, 'data'))).to.deep.equal([]);
   });
 
   it('are made private at the next start, with the files created beside them', async () => {
-    await (await worked()).terminate();
+    copyUsed();
     writeFileSync(join(data, 'notes-of-somebody.txt'), 'not of the service');
     for (const name of readdirSync(data)) chmodSync(join(data, name), 0o755);
     const service = await worked();
@@ -108,9 +128,8 @@ describe('the files of a service in a folder that others may read', function () 
   });
 
   it('have private copies in backups, exports and restored folders', async () => {
-    await (await worked()).terminate();
+    copyUsed();
     for (const name of readdirSync(data)) chmodSync(join(data, name), 0o755);
-    buildService();
     const svc = (...words: string[]): void => {
       const { status, stderr } = spawnSync(
         process.execPath,

@@ -1,19 +1,41 @@
 import { expect } from 'chai';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { read } from '../../docs/documents.ts';
 import { projectRoot } from '../../support/project-root.ts';
-import { endsItsProcesses, ServiceProcess } from '../../support/service-process.ts';
-import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import { endsItsProcessesAtTheEnd, ServiceProcess } from '../../support/service-process.ts';
+import {
+  makeTemporaryDirectory,
+  useTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
 
 describe('the calls of the README and the tutorial', function () {
   this.timeout(90_000);
-  endsItsProcesses();
   const directory = useTemporaryDirectory();
+  let data: TemporaryDirectory;
+  let service: ServiceProcess;
   let server: ChildProcess | undefined;
+
+  // A reader has one service too, for all the pages.
+  before(async () => {
+    data = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({
+      SVC_DATA_DIR: data.path,
+      SVC_HTTP_ALLOW_PRIVATE: '127.0.0.1',
+      SVC_EXT_PATHS: join(projectRoot, 'examples/hello'),
+    });
+  });
+  after(async () => {
+    expect((await service.terminate()).code).to.equal(0);
+  });
+  endsItsProcessesAtTheEnd();
+  after(() => data.remove());
+  // The calls read its credentials there.
+  beforeEach(() => symlinkSync(data.path, join(directory(), 'data')));
 
   afterEach(() => {
     server?.kill();
@@ -41,7 +63,9 @@ describe('the calls of the README and the tutorial', function () {
     expect(script).to.not.include('localhost:8080').and.to.not.include('127.0.0.1:3000');
     const options = ['--norc', '--noprofile', '-euo', 'pipefail', '-c', script];
     const { stdout, stderr, status } = spawnSync('bash', options, {
-      ...{ cwd: directory(), encoding: 'utf8', timeout: 60_000 },
+      cwd: directory(),
+      encoding: 'utf8',
+      timeout: 60_000,
     });
     expect(status, stderr).to.equal(0);
     expect(stderr).to.equal('');
@@ -49,11 +73,6 @@ describe('the calls of the README and the tutorial', function () {
   }
 
   it('work unchanged, one after the other, on a newly started service', async () => {
-    const service = await ServiceProcess.start({
-      SVC_DATA_DIR: join(directory(), 'data'),
-      SVC_HTTP_ALLOW_PRIVATE: '127.0.0.1',
-      SVC_EXT_PATHS: join(projectRoot, 'examples/hello'),
-    });
     const endpoint = await exampleEndpoint();
     const stdout = resultOf('README.md', (script) =>
       script
@@ -66,11 +85,9 @@ describe('the calls of the README and the tutorial', function () {
     expect(stdout).to.match(/"order":\{"number":4711\}.*"trigger":"event"/);
     expect(stdout).to.match(/"report":"sales of \d{4}-.*"state":"succeeded"/);
     expect(stdout).to.match(/"message":"Hello, Ada!".*"state":"succeeded"/);
-    expect((await service.terminate()).code).to.equal(0);
   });
 
   it('start a worker, use its tool and stop it in the how-to', async () => {
-    const service = await ServiceProcess.start({ SVC_DATA_DIR: join(directory(), 'data') });
     const tsx = import.meta.resolve('tsx/esm');
     const worker = join(projectRoot, 'examples/typescript-worker/worker.ts');
     const stdout = resultOf('docs/how-to/typescript-worker.md', (script) =>
@@ -83,11 +100,9 @@ describe('the calls of the README and the tutorial', function () {
     const sent = readFileSync(join(directory(), 'outbox', file), 'utf8');
     expect(sent).to.equal('To: ada@example.com\nSubject: Welcome\n\n\n');
     expect(readFileSync(join(directory(), 'worker.log'), 'utf8')).to.include('worker stopped');
-    expect((await service.terminate()).code).to.equal(0);
   });
 
   it('continue in the tutorial', async () => {
-    const service = await ServiceProcess.start({ SVC_DATA_DIR: join(directory(), 'data') });
     const stdout = resultOf('docs/tutorial/first-task.md', (script) =>
       script.replaceAll('http://localhost:8080', service.address),
     );
@@ -96,6 +111,5 @@ describe('the calls of the README and the tutorial', function () {
     expect(stdout).to.match(/"total":1,.*"has_more":false/);
     expect(stdout).to.match(/"type":"TaskPaused".*"the ledger is closed until Monday"/);
     expect(stdout).to.match(/"new_status":"canceled"/);
-    expect((await service.terminate()).code).to.equal(0);
   });
 });

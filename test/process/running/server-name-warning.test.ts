@@ -15,7 +15,7 @@ describe('a service that reaches EventStoreDB by TLS at an IP address', function
   });
   afterEach(() => server.stop());
 
-  it('does not print that the address is no server name', async () => {
+  it('does not print a warning that the address is not a server name', async () => {
     const { cert } = certificate('one');
     const service = await ServiceProcess.start({
       SVC_DATA_DIR: directory(),

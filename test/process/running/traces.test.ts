@@ -131,7 +131,7 @@ describe('traces', function () {
     return run;
   }
 
-  /** The other triggers than a fire. */
+  /** All triggers except a fire. */
   async function checkOthers(cluster: Cluster, id: string): Promise<void> {
     const admin = cluster.clientOf(0);
     const { credentials } = cluster;

@@ -15,7 +15,7 @@ from croniter import croniter
 from dateutil.rrule import rrulestr
 
 UTC = timezone.utc
-MOST = 60_000
+MAX_TIMES = 60_000
 
 
 def seconds(moment):
@@ -38,10 +38,10 @@ def elapsed(walls, zone):
 
 
 def first(times, after, count):
-    """The first times in order. Clock changes move neighbours by a day at most: so far it looks ahead."""
+    """The first times in order. Clock changes move times by at most a day, so it looks two days ahead."""
     found = set()
     limit = None
-    for at in islice(times, MOST):
+    for at in islice(times, MAX_TIMES):
         if limit is not None and at > limit:
             return sorted(found)[:count]
         if at <= after:
@@ -66,7 +66,7 @@ def is_on(local, limits):
 def by_hours(case, start, zone):
     """An hourly rule with BYMINUTE: minutes of every n-th hour, counted in real time."""
     begun = start.astimezone(zone).replace(minute=0, second=0).astimezone(UTC)
-    for index in range(MOST):
+    for index in range(MAX_TIMES):
         slot = begun + timedelta(hours=index * case['interval'])
         for minute in case['minutes']:
             yield slot + timedelta(minutes=minute, seconds=start.second)

@@ -96,7 +96,7 @@ export function drawCases(seed: number, count: number): ScheduleCase[] {
 }
 
 /** A time in the span, usually shortly before a clock change of the zone. */
-function momentIn(dice: Dice, name: string, lead: number): number {
+function instantIn(dice: Dice, name: string, lead: number): number {
   const some = dice.whole(SPAN.from / HOUR, Date.UTC(2027, 0, 1) / HOUR) * HOUR;
   const zone = zoneOf(name);
   if (zone === null) throw new Error(`no zone ${name}`);
@@ -128,13 +128,13 @@ function rruleCase(
   const rule = [`FREQ=${freq}`, `INTERVAL=${interval}`, ...parts].join(';');
   const start = wallText(begun, zone);
   const expr = `DTSTART;TZID=${zone}:${start}\nRRULE:${rule}`;
-  // Before the start, in either pass of a repeated hour.
+  // More than a day before the start, so that both passes of a repeated hour are included.
   const after = Math.floor(begun / 1000) - 90_000;
   const bare = { minutes: [], limits: {} };
   return { kind: 'rrule', expr, zone, after, start, rule, freq, interval, ...bare, ...more };
 }
 
-/** HOURLY and MINUTELY, with an INTERVAL, elapsed and fixed. */
+/** HOURLY and MINUTELY rules with an INTERVAL, in elapsed time or at fixed wall-clock times. */
 function subDailyCase(dice: Dice, zone: string): ScheduleCase {
   const freq = dice.one(['HOURLY', 'MINUTELY']);
   const hourly = freq === 'HOURLY';
@@ -142,7 +142,7 @@ function subDailyCase(dice: Dice, zone: string): ScheduleCase {
     ? dice.one([1, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 23, 24, 25, 36, 48, 168])
     : dice.one([1, 5, 7, 10, 13, 15, 20, 30, 45, 60, 90, 120, 360, 720, 1440]);
   const step = interval * (hourly ? HOUR : 60_000);
-  const begun = momentIn(dice, zone, Math.max(6 * HOUR, Math.min(4 * step, 20 * DAY)));
+  const begun = instantIn(dice, zone, Math.max(6 * HOUR, Math.min(4 * step, 20 * DAY)));
   const count = Math.min(120, Math.max(24, Math.ceil((12 * HOUR) / step)));
   const limits: Record<string, readonly number[]> = {};
   const parts: string[] = [];
@@ -177,7 +177,7 @@ function subDailyCase(dice: Dice, zone: string): ScheduleCase {
   return rruleCase({ freq, interval, parts }, zone, begun, { elapsed: true, count, limits });
 }
 
-/** By the day, week, month and year, with several times a day. */
+/** Rules by the day, week, month and year, with several times a day. */
 function dailyCase(dice: Dice, zone: string): ScheduleCase {
   const freq = dice.one(['DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY']);
   const parts: string[] = [];
@@ -202,12 +202,12 @@ function dailyCase(dice: Dice, zone: string): ScheduleCase {
   }
   if (dice.chance(0.6)) parts.push(`BYHOUR=${dice.some(0, 4, 3).join()}`);
   if (dice.chance(0.5)) parts.push(`BYMINUTE=${dice.some(0, 59, 3).join()}`);
-  const begun = momentIn(dice, zone, freq === 'DAILY' ? 5 * DAY : 60 * DAY);
+  const begun = instantIn(dice, zone, freq === 'DAILY' ? 5 * DAY : 60 * DAY);
   const drawn = { freq, interval: dice.whole(1, freq === 'DAILY' ? 4 : 2), parts };
   return rruleCase(drawn, zone, begun, { elapsed: false, count: 24 });
 }
 
-/** Cron, elapsed and fixed. */
+/** Cron expressions, in elapsed time or at fixed wall-clock times. */
 function cronCase(dice: Dice, zone: string): ScheduleCase {
   const minute = dice.one(['0', '*/15', '30', '*', '7-59/13', dice.some(0, 59).join()]);
   const stepped = ['*', '*/2', '*/3', '*/5', '*/12', '1-23/2', '0-23'];
@@ -219,7 +219,7 @@ function cronCase(dice: Dice, zone: string): ScheduleCase {
   const names = ['0', '7', 'SUN', '5-7', 'FRI-SUN', '1-5', 'MON-FRI', '0-7', '7-7', '1-7/2', '5#2'];
   const weekday = dice.one(['*', '*', '*', ...names]);
   const expr = [minute, hour, dayOfMonth, month, weekday].join(' ');
-  const after = Math.floor(momentIn(dice, zone, 2 * DAY) / 1000);
+  const after = Math.floor(instantIn(dice, zone, 2 * DAY) / 1000);
   // A field that begins with * only narrows the other (crontab(5)).
   const day_or = !dayOfMonth.startsWith('*') && !weekday.startsWith('*');
   return { kind: 'cron', expr, zone, elapsed, count: 30, after, day_or };

@@ -1,4 +1,4 @@
-"""A worker of the tests. It says on standard output what it does, and ends a job once a file exists."""
+"""A worker of the tests. It reports what it does on standard output, and ends a job once a file exists."""
 
 import json
 import logging

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import {
   buildService,
   credentialsIn,
-  endsItsProcesses,
+  endsItsProcessesAtTheEnd,
   ServiceProcess,
   signIn,
   type Credentials,
@@ -44,34 +44,51 @@ describe('the Python SDK', function () {
     const directory = useTemporaryDirectory();
     let environment: TemporaryDirectory | undefined;
     let installed: string;
+    /** The services of all tests, by their leases. */
+    let services: Map<number, ServiceProcess>;
     let service: ServiceProcess;
     let credentials: Credentials;
     let client: ApiClient;
     let workers: PythonWorker[];
+    let runs: string[];
 
     before(async () => {
       buildService();
       environment = await makeTemporaryDirectory();
       installed = installSdk(python, join(environment.path, 'venv'));
+      services = new Map();
     });
+    endsItsProcessesAtTheEnd();
     after(() => environment?.remove());
 
     beforeEach(() => {
       workers = [];
+      runs = [];
     });
-    afterEach(() => Promise.all(workers.map((worker) => worker.kill())));
-    endsItsProcesses();
+    // The next test uses the same service, and its workers must get no job of this test.
+    afterEach(async () => {
+      await Promise.all(workers.map((worker) => worker.kill()));
+      for (const run of runs) {
+        const { status, text } = await client.post(`/runs/${run}/cancel`);
+        expect(status, text).to.be.oneOf([200, 409]);
+      }
+    });
 
-    /** Starts the service over the data of the test. @param lease how long a silent worker keeps its jobs, in seconds */
+    /** Starts the service, unless it runs already. @param lease how long a silent worker keeps its jobs, in seconds */
     async function startService(lease: number, port = '0'): Promise<void> {
-      const data = join(directory(), 'data');
-      service = await ServiceProcess.start({
-        SVC_DATA_DIR: data,
-        SVC_PORT: port,
-        SVC_JOB_LEASE_SECONDS: String(lease),
-        SVC_JOB_HEARTBEAT_SECONDS: '1',
-        SVC_LEASE_SECONDS: '1',
-      });
+      const data = join(environment?.path ?? '', `data-${lease}`);
+      const running = services.get(lease);
+      if (running === undefined || running.end !== undefined) {
+        const started = await ServiceProcess.start({
+          SVC_DATA_DIR: data,
+          SVC_PORT: port,
+          SVC_JOB_LEASE_SECONDS: String(lease),
+          SVC_JOB_HEARTBEAT_SECONDS: '1',
+          SVC_LEASE_SECONDS: '1',
+        });
+        services.set(lease, started);
+      }
+      service = services.get(lease) ?? expect.fail('no service');
       credentials = credentialsIn(data);
       client = service.client(await signIn(service.client(), credentials));
     }
@@ -98,7 +115,9 @@ describe('the Python SDK', function () {
       });
       expect(task.status, task.text).to.equal(201);
       const ran = await client.post(`/tasks/${task.textAt('id')}/run_now`);
-      return ran.textAt('details.run_id');
+      const run = ran.textAt('details.run_id');
+      runs.push(run);
+      return run;
     }
 
     /** Requests a run whose first step is a job. It ends once the file `release` exists. */
@@ -123,7 +142,7 @@ describe('the Python SDK', function () {
         { limitMs: 30_000, what: `run ${runId} to end` },
       );
 
-    it('runs the step of a pipeline, whose lines and progress are readable meanwhile', async () => {
+    it('runs the step of a pipeline, whose log lines and progress can be read while it runs', async () => {
       await startService(60);
       const worker = await startWorker('a');
       const runId = await startRun();
@@ -161,7 +180,7 @@ describe('the Python SDK', function () {
       expect(run.at('steps.0.result.by')).to.equal('second');
     });
 
-    it('drops the result of a worker that was stopped beyond its lease', async () => {
+    it('drops the result of a worker that was paused for longer than its lease', async () => {
       await startService(2);
       const first = await startWorker('first');
       const runId = await startRun();
@@ -180,7 +199,7 @@ describe('the Python SDK', function () {
       expect(later.at('steps.0.result.by')).to.equal('second');
     });
 
-    it('delivers the result to a service that was killed meanwhile', async () => {
+    it('delivers the result to a service that was killed in the meantime', async () => {
       await startService(60);
       const worker = await startWorker('a');
       const runId = await startRun();
@@ -208,7 +227,7 @@ describe('the Python SDK', function () {
       expect(run.json['state'], run.text).to.equal('canceled');
     });
 
-    it('ends its jobs after SIGTERM, takes no more, and exits with 0', async () => {
+    it('finishes its jobs after SIGTERM, takes no more, and exits with 0', async () => {
       await startService(60);
       const worker = await startWorker('a');
       const first = await startRun();

@@ -4,7 +4,7 @@ import { projectRoot } from '../../support/project-root.ts';
 import type { Credentials, ProcessEnd } from '../../support/service-process.ts';
 import { Signal } from '../../support/signals.ts';
 
-/** What a worker says that it does. */
+/** What a worker reports on standard output. */
 export interface Said {
   readonly what: 'began' | 'ended' | 'canceled' | 'stopped';
   readonly key?: string;
@@ -27,7 +27,7 @@ export function plainEnvironment(more: Readonly<Record<string, string>>): NodeJS
  */
 export function installSdk(python: string, folder: string): string {
   const own = join(folder, 'bin/python');
-  // `isolated` ignores settings by which pip would find packages elsewhere.
+  // `isolated` ignores settings that would make pip find packages elsewhere.
   const pip = ['-m', 'pip', '--isolated', '--disable-pip-version-check', 'install', '--no-index'];
   for (const [program, words] of [
     [python, ['-m', 'venv', folder]],
@@ -42,7 +42,7 @@ export function installSdk(python: string, folder: string): string {
 
 /** A real process of a Python worker. */
 export class PythonWorker {
-  readonly said = new Signal<Said>('what the worker says');
+  readonly said = new Signal<Said>('the output of the worker');
   readonly #ended = new Signal<ProcessEnd>('the end of the worker');
   readonly #child: ChildProcess;
   #log = '';
@@ -54,7 +54,7 @@ export class PythonWorker {
     about: {
       readonly url: string;
       readonly name: string;
-      /** Where it runs. */
+      /** The worker's working directory. */
       readonly folder: string;
       readonly credentials: Credentials;
     },

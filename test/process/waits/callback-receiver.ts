@@ -3,7 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Signal } from '../../support/signals.ts';
 
-/** The other side of steps: it keeps the tokens of callbacks that it is sent, and answers slow requests when told to. */
+/**
+ * A server that steps call. It keeps the tokens of callbacks that it receives, and responds to slow requests when a
+ * test says so.
+ */
 export class CallbackReceiver {
   readonly tokens = new Signal<string>('tokens of callbacks');
   readonly slow = new Signal<() => void>('slow requests');
@@ -36,7 +39,7 @@ export class CallbackReceiver {
     return { id: 'called', uses: 'http.request', with: request, wait_for: 'callback' };
   }
 
-  /** A step that runs until its request in `slow` is answered. */
+  /** A step that runs until its request in `slow` gets a response. */
   get slowStep(): object {
     return { id: 'slow', uses: 'http.request', with: { url: `${this.#url}slow` } };
   }

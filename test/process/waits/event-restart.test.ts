@@ -10,8 +10,8 @@ import {
 import { found } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Seconds before the step begins to wait. */
-const NAP = 3;
+/** Seconds before the step starts to wait. */
+const SLEEP_SECONDS = 3;
 
 describe('a step that waits for events since its run was requested', function () {
   this.timeout(120_000);
@@ -27,7 +27,7 @@ describe('a step that waits for events since its run was requested', function ()
   };
 
   for (const topic of ['orders.paid', 'orders.*']) {
-    it(`counts one of ${topic} that came before it began to wait and before a restart`, async () => {
+    it(`counts an event on ${topic} from before it started to wait and before a restart`, async () => {
       const [first, client] = await start();
       const { agent_id } = credentialsIn(directory());
       const made = await client.post('/tasks', {
@@ -38,7 +38,7 @@ describe('a step that waits for events since its run was requested', function ()
         created_by: agent_id,
         payload: {
           pipeline: [
-            { id: 'nap', uses: 'sleep', with: { seconds: NAP } },
+            { id: 'nap', uses: 'sleep', with: { seconds: SLEEP_SECONDS } },
             { id: 'paid', uses: 'wait.event', with: { topic, since: 'run', timeout_seconds: 60 } },
           ],
         },

@@ -77,7 +77,7 @@ describe('a run that waits, with two processes that serve the interface', functi
       return approval?.id;
     });
 
-  it('has its job polled at one and completed at the other', async () => {
+  it('has its job polled at one process and completed at the other', async () => {
     const tools = [{ name: 'mail.send', description: 'sends', schema: {} }];
     const registered = await first.post('/workers', { name: 'mailer', slots: 1, tools });
     const worker = registered.textAt('worker_id');
@@ -87,7 +87,7 @@ describe('a run that waits, with two processes that serve the interface', functi
     const { job_id, lease } = job;
     const beat = await other.post(`/jobs/${job_id}/heartbeat`, { lease, progress: 0.5 });
     expect(beat.status, beat.text).to.equal(200);
-    // It is leased: no process gives it to another.
+    // The job is leased, so no process gives it to another worker.
     expect((await other.post(`/workers/${worker}/jobs?wait=0`)).at('jobs')).to.deep.equal([]);
     const done = await other.post(`/jobs/${job_id}/complete`, { lease, result: { n: 1 } });
     expect(done.status, done.text).to.equal(200);
@@ -99,7 +99,7 @@ describe('a run that waits, with two processes that serve the interface', functi
     expect(resumptions(runId)).to.equal(1);
   });
 
-  it('takes the first of two results that two processes receive at once', async () => {
+  it('accepts the first of two results that two processes receive at once', async () => {
     const tools = [{ name: 'mail.twice', description: 'sends', schema: {} }];
     const registered = await other.post('/workers', { name: 'twice', slots: 1, tools });
     const worker = registered.textAt('worker_id');
@@ -121,7 +121,7 @@ describe('a run that waits, with two processes that serve the interface', functi
     }
   });
 
-  it('takes the first of two callbacks that two processes receive at once', async () => {
+  it('accepts the first of two callbacks that two processes receive at once', async () => {
     const called = await task(receiver.step);
     for (let turn = 0; turn < TURNS; turn += 1) {
       const seen = receiver.tokens.values.length;
@@ -138,7 +138,7 @@ describe('a run that waits, with two processes that serve the interface', functi
     }
   });
 
-  it('takes the first of two decisions that two processes receive at once', async () => {
+  it('accepts the first of two decisions that two processes receive at once', async () => {
     const asks = await task({ id: 'ask', uses: 'approval', with: { message: 'Pay?' } });
     for (let turn = 0; turn < TURNS; turn += 1) {
       const runId = await request(asks);
@@ -156,14 +156,14 @@ describe('a run that waits, with two processes that serve the interface', functi
     }
   });
 
-  it('is decided at one while the other executes another step of it', async () => {
+  it('is approved at one process while the other executes another of its steps', async () => {
     const ask = { id: 'ask', uses: 'approval', with: { message: 'Pay?' } };
     const group = { id: 'both', parallel: [ask, receiver.slowStep] };
     const runId = await request(await task(group, { id: 'last', uses: 'echo' }));
     const answer = await receiver.slow.wait();
     const approved = await other.post(`/approvals/${await pending(runId)}/approve`);
     expect(approved.status, approved.text).to.equal(200);
-    // Its worker has learned of it, and records it while the other step goes on.
+    // Its worker has learned of the decision, and records it while the other step is still running.
     await found(async () => {
       const { json } = await other.get(`/runs/${runId}`);
       const steps = (json['steps'] ?? []) as readonly { readonly step: string }[];
@@ -176,7 +176,7 @@ describe('a run that waits, with two processes that serve the interface', functi
     expect(resumptions(runId)).to.equal(1);
   });
 
-  it('is decided or canceled when both come at once', async () => {
+  it('is either decided or canceled when both are requested at once', async () => {
     const asks = await task({ id: 'ask', uses: 'approval', with: { message: 'Pay?' } });
     for (let turn = 0; turn < TURNS; turn += 1) {
       const runId = await request(asks);
@@ -188,7 +188,7 @@ describe('a run that waits, with two processes that serve the interface', functi
       expect([200, 409]).to.include(approved.status);
       expect([200, 409]).to.include(canceled.status);
       const run = await ended(runId);
-      // A decision that is taken may still be followed by the cancel of its run, not the other way round.
+      // An accepted decision may still be followed by the cancellation of its run, but not the reverse.
       if (approved.status === 409) expect(run.at('state')).to.equal('canceled');
       if (canceled.status === 409) expect(run.at('state')).to.equal('succeeded');
       expect(resumptions(runId)).to.equal(1);
@@ -204,7 +204,8 @@ describe('a run that waits, with two processes that serve the interface', functi
     });
     for (const order of ['a', 'b', 'b']) {
       await other.post('/events', {
-        ...{ topic: 'orders.paid', payload: { order } },
+        topic: 'orders.paid',
+        payload: { order },
         source_agent_id: cluster.credentials?.agent_id,
       });
     }

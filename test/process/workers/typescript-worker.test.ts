@@ -4,12 +4,16 @@ import { join } from 'node:path';
 import type { ApiClient } from '../../support/api-client.ts';
 import {
   credentialsIn,
-  endsItsProcesses,
+  endsItsProcessesAtTheEnd,
   ServiceProcess,
   signIn,
 } from '../../support/service-process.ts';
 import { eventually, found } from '../../support/signals.ts';
-import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
+import {
+  makeTemporaryDirectory,
+  useTemporaryDirectory,
+  type TemporaryDirectory,
+} from '../../support/temporary-directory.ts';
 import { endsItsWorkers, WorkerProcess } from './worker-process.ts';
 
 const begun = (line: string): boolean => line.startsWith('begun ');
@@ -17,26 +21,28 @@ const begun = (line: string): boolean => line.startsWith('begun ');
 describe('a worker process of your own', function () {
   this.timeout(120_000);
   endsItsWorkers();
-  endsItsProcesses();
+  endsItsProcessesAtTheEnd();
   const directory = useTemporaryDirectory();
+  /** The data of the service that most tests share. */
+  let shared: TemporaryDirectory;
+  let service: ServiceProcess;
+  let agents = 0;
+  const shortLease = { SVC_JOB_LEASE_SECONDS: '2', SVC_JOB_HEARTBEAT_SECONDS: '1' };
 
-  const settings = (): Readonly<Record<string, string>> => ({
-    SVC_DATA_DIR: join(directory(), 'data'),
-    SVC_JOB_LEASE_SECONDS: '2',
-    SVC_JOB_HEARTBEAT_SECONDS: '1',
+  before(async () => {
+    shared = await makeTemporaryDirectory();
+    service = await ServiceProcess.start({ SVC_DATA_DIR: shared.path, ...shortLease });
   });
+  after(() => shared.remove());
 
-  /** A service, an agent for workers, and a file that ends their jobs. */
-  async function setUp(more: Readonly<Record<string, string>> = {}) {
-    const service = await ServiceProcess.start({ ...settings(), ...more });
-    const credentials = credentialsIn(settings()['SVC_DATA_DIR'] ?? '');
-    const client = service.client(await signIn(service.client(), credentials));
-    const id = (await client.post('/agents', { name: 'works', scopes: ['jobs:work'] })).textAt(
-      'id',
-    );
+  /** An agent for workers, and a file that ends their jobs. */
+  async function setUp(on = service, data = shared.path) {
+    const credentials = credentialsIn(data);
+    const client = on.client(await signIn(on.client(), credentials));
+    const agent = { name: `works ${(agents += 1)}`, scopes: ['jobs:work'] };
+    const id = (await client.post('/agents', agent)).textAt('id');
     const secret = (await client.post(`/agents/${id}/credentials`)).textAt('agent_secret');
-    const start = (): Promise<WorkerProcess> =>
-      WorkerProcess.start(service.address, { id, secret });
+    const start = (): Promise<WorkerProcess> => WorkerProcess.start(on.address, { id, secret });
     const until = join(directory(), 'until');
     const release = (): void => writeFileSync(until, '');
     const run = async (tool: string): Promise<string> => {
@@ -51,10 +57,10 @@ describe('a worker process of your own', function () {
       });
       return (await client.post(`/tasks/${task.textAt('id')}/run_now`)).textAt('details.run_id');
     };
-    return { service, client, credentials, start, release, run };
+    return { client, credentials, start, release, run };
   }
 
-  it('is killed during a job, and another one gets that with the same key', async () => {
+  it('is killed during a job, which another one then gets with the same key', async () => {
     const { client, start, release, run } = await setUp();
     const first = await start();
     const id = await run('test.hold');
@@ -67,29 +73,31 @@ describe('a worker process of your own', function () {
     expect(ended).to.deep.include({ state: 'succeeded', output: outputOf(second) });
   });
 
-  it('delivers what it did while the service was killed', async () => {
-    const { service, start, release, run, credentials } = await setUp({
-      SVC_JOB_LEASE_SECONDS: '30',
-    });
+  it('delivers the results of jobs that it did while the service was down', async () => {
+    const data = join(directory(), 'data');
+    const settings = { SVC_DATA_DIR: data, SVC_JOB_LEASE_SECONDS: '30' };
+    const first = await ServiceProcess.start({ ...settings, SVC_JOB_HEARTBEAT_SECONDS: '1' });
+    const { start, release, run, credentials } = await setUp(first, data);
     const worker = await start();
     const id = await run('test.hold');
     await worker.lines.wait(begun);
-    const port = new URL(service.address).port;
-    await service.kill();
+    const port = new URL(first.address).port;
+    await first.kill();
     release();
     await worker.log.wait((line) => line.includes('could not send results; retrying'));
     const again = await ServiceProcess.start({
-      ...settings(),
-      SVC_JOB_LEASE_SECONDS: '30',
+      ...settings,
+      SVC_JOB_HEARTBEAT_SECONDS: '1',
       SVC_PORT: port,
     });
     const client = again.client(await signIn(again.client(), credentials));
     const ended = await endOf(client, id);
     expect(ended).to.deep.include({ state: 'succeeded', output: outputOf(worker) });
     expect(worker.lines.values.filter(begun)).to.have.lengthOf(1);
+    await again.kill();
   });
 
-  it('is stopped for longer than its lease, and its late result is rejected', async () => {
+  it('is paused for longer than its lease, and its late result is rejected', async () => {
     const { client, start, release, run } = await setUp();
     const first = await start();
     const id = await run('test.stubborn');
@@ -116,7 +124,7 @@ describe('a worker process of your own', function () {
     expect(refused)
       .to.have.property('path')
       .that.matches(/^\/jobs\/[0-9a-f-]{36}$/);
-    // It goes on working.
+    // The worker continues to work.
     const next = await run('test.hold');
     await second.kill();
     expect(await endOf(client, next)).to.include({ state: 'succeeded' });
@@ -132,7 +140,7 @@ describe('a worker process of your own', function () {
     expect(await endOf(client, id)).to.include({ state: 'canceled' });
   });
 
-  it('ends its job before it ends by SIGTERM, and gets no other', async () => {
+  it('finishes its job before it ends on SIGTERM, and gets no other job', async () => {
     const { client, start, release, run } = await setUp();
     const worker = await start();
     const id = await run('test.hold');

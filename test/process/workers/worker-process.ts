@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { projectRoot } from '../../support/project-root.ts';
 import { Signal } from '../../support/signals.ts';
 
-/** A worker in a process of its own, `worker-program.ts`. */
+/** A worker in its own process, `worker-program.mjs`, from the build (see `buildService`). */
 export class WorkerProcess {
-  /** What it says of its jobs. */
+  /** What it reports about its jobs. */
   readonly lines = new Signal<string>('lines of the worker');
   /** Its log. */
   readonly log = new Signal<string>('log lines of the worker');
@@ -14,8 +14,8 @@ export class WorkerProcess {
   readonly #child: ChildProcess;
 
   private constructor(words: readonly string[]) {
-    const program = join(projectRoot, 'test/process/workers/worker-program.ts');
-    const child = spawn(process.execPath, ['--import', 'tsx/esm', program, ...words], {
+    const program = join(projectRoot, 'test/process/workers/worker-program.mjs');
+    const child = spawn(process.execPath, [program, ...words], {
       cwd: projectRoot,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -29,7 +29,7 @@ export class WorkerProcess {
     alive.add(this);
   }
 
-  /** Starts one, and waits until it takes jobs. */
+  /** Starts a worker, and waits until it takes jobs. */
   static async start(
     url: string,
     agent: { readonly id: string; readonly secret: string },

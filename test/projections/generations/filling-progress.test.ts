@@ -5,7 +5,10 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 describe('the remaining time of a fill', () => {
   const position = (n: number): string => String(n).padStart(16, '0');
   const counts = (handled: number) => ({
-    ...{ version: 2, handled, leftOut: 0, looked: position(handled) },
+    version: 2,
+    handled,
+    leftOut: 0,
+    looked: position(handled),
   });
 
   function begun(rate?: number): { clock: VirtualClock; progress: FillingProgress } {
@@ -20,7 +23,9 @@ describe('the remaining time of a fill', () => {
     const { clock, progress } = begun();
     await clock.advance(10_000);
     expect(progress.status(counts(100))).to.include({
-      ...{ progress: 0.5, events_per_second: 10, seconds_left: 10 },
+      progress: 0.5,
+      events_per_second: 10,
+      seconds_left: 10,
     });
   });
 
@@ -28,7 +33,9 @@ describe('the remaining time of a fill', () => {
     const { clock, progress } = begun(2);
     await clock.advance(1_000);
     expect(progress.status(counts(100))).to.include({
-      ...{ progress: 0.5, events_per_second: 2, seconds_left: 99 },
+      progress: 0.5,
+      events_per_second: 2,
+      seconds_left: 99,
     });
     await clock.advance(49_000);
     expect(progress.status(counts(100))).to.include({ events_per_second: 2, seconds_left: 50 });

@@ -58,7 +58,7 @@ describe('views of another log', () => {
     expect(found?.document).to.deep.equal(expected.get('new-0'));
   }
 
-  it('are rebuilt, as they would take none of its events', async () => {
+  it('are rebuilt, because they would take none of its events', async () => {
     newer.start([runsProjection], { store: older.store, clock });
     await expectMadeAnew(runsProjection);
   });

@@ -8,15 +8,19 @@ import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
 import { LogOfTest, request } from '../recorded.ts';
 
-describe('a batch of a fill that is lost after its writing had begun', () => {
+describe('a batch of a fill that is lost after its write has started', () => {
   leavesNothingOpen();
 
-  it('is handled once, when it comes again', async () => {
+  it('is applied once when it is repeated', async () => {
     const server = await MongoServer.start();
     const readModel = await openMongoReadModel({ url: server.url(), telemetry: silent });
     try {
       const writer = new GenerationWriter({
-        ...{ readModel, projection: runsProjection, generation: 1, fence: 1, telemetry: silent },
+        readModel,
+        projection: runsProjection,
+        generation: 1,
+        fence: 1,
+        telemetry: silent,
         parking: { of: async () => new Map(), park: async () => undefined },
         endsAtPoison: true,
         skipped: () => new Set(),

@@ -16,7 +16,7 @@ const runs = runsProjection as unknown as Projection;
 const older: Projection = { ...runs, schema: 1 };
 const newer: Projection = { ...runs, schema: runs.schema + 1 };
 
-/** Moves the clock ahead by so many milliseconds. */
+/** A clock that is ahead by a number of milliseconds. */
 class ClockAhead extends SystemClock {
   ahead = 0;
   override now(): Instant {
@@ -27,7 +27,7 @@ class ClockAhead extends SystemClock {
 describe('a view in the shape of an older release', () => {
   let harness: ProjectorHarness;
   let clock: ClockAhead;
-  let going: OlderShapesCleanup;
+  let cleanup: OlderShapesCleanup;
   const memory = new Map<string, string>();
   let runsThere = 0;
 
@@ -56,8 +56,12 @@ describe('a view in the shape of an older release', () => {
     memory.clear();
     runsThere = 0;
     const { store, readModel } = harness;
-    going = new OlderShapesCleanup({
-      ...{ store, readModel, projections: [runs], clock, telemetry: silent },
+    cleanup = new OlderShapesCleanup({
+      store,
+      readModel,
+      projections: [runs],
+      clock,
+      telemetry: silent,
       memory: {
         recall: async (name) => memory.get(name) ?? null,
         remember: async (name, value) => {
@@ -70,14 +74,14 @@ describe('a view in the shape of an older release', () => {
   });
   afterEach(() => harness.close());
 
-  it('is discarded and recorded once nobody has fed it for a week', async () => {
+  it('is discarded, with a record, once no release has fed it for a week', async () => {
     await project(older, newer, runs);
-    await going.check();
+    await cleanup.check();
     clock.ahead = OLDER_SHAPES_KEPT_MS - 60_000;
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([1, runs.schema, newer.schema]);
     clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([runs.schema, newer.schema]);
     expect(await harness.readModel.liveGeneration(older)).to.equal(null);
     expect(await harness.readModel.count(runs, [])).to.equal(runsThere);
@@ -85,51 +89,51 @@ describe('a view in the shape of an older release', () => {
     expect(recorded.map(({ type, data }) => ({ type, data }))).to.deep.equal([
       { type: 'ProjectionShapeDiscarded', data: { schema: 1, version: 1 } },
     ]);
-    await going.check();
+    await cleanup.check();
     expect(await harness.store.readStream('projection-runs')).to.have.lengthOf(1);
   });
 
   it('stays while a release of that shape feeds it', async () => {
     await project(older, runs);
-    await going.check();
+    await cleanup.check();
     clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
     await addRun();
     await project(older);
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([1, runs.schema]);
     clock.ahead += OLDER_SHAPES_KEPT_MS;
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([runs.schema]);
   });
 
   it('stays until the present shape is built, and is rebuilt by a release that comes back', async () => {
     await project(older);
-    await going.check();
+    await cleanup.check();
     clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([1]);
     await project(runs);
     // The week starts now.
-    await going.check();
+    await cleanup.check();
     clock.ahead += OLDER_SHAPES_KEPT_MS;
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([runs.schema]);
     await project(older);
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([1, runs.schema]);
     expect(await harness.readModel.count(older, [])).to.equal(runsThere);
   });
 
   it('is discarded even if the projector crashed after recording it', async () => {
     await project(older, runs);
-    await going.check();
+    await cleanup.check();
     clock.ahead = OLDER_SHAPES_KEPT_MS + 60_000;
     const { readModel } = harness;
     const discard = readModel.discard.bind(readModel);
     readModel.discard = () => Promise.reject(new Error('killed'));
-    expect(await going.check().catch((error: unknown) => error)).to.be.instanceOf(Error);
+    expect(await cleanup.check().catch((error: unknown) => error)).to.be.instanceOf(Error);
     readModel.discard = discard;
-    await going.check();
+    await cleanup.check();
     expect(await schemas()).to.deep.equal([runs.schema]);
   });
 });

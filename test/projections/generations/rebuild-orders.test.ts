@@ -21,7 +21,7 @@ import { request, success } from '../recorded.ts';
 const leased_until = '2026-03-01T09:00:30.000Z';
 const runs = runsProjection as unknown as Projection;
 
-/** A day later. */
+/** A clock that is a day ahead. */
 class LaterClock extends SystemClock {
   override now(): Instant {
     return super.now() + 24 * 60 * 60_000 + 1;
@@ -57,7 +57,7 @@ describe('orders for a view', () => {
   const generations = (): Promise<readonly number[]> => harness.readModel.generations(runs);
   const count = (): Promise<number> => harness.readModel.count(runs, []);
 
-  it('are carried out by the projector that follows the one that received them', async () => {
+  it('are carried out by the next projector if the one that received them has stopped', async () => {
     const head = await addRuns(0, 30);
     harness.start([runs]);
     await harness.reached(runs, head);
@@ -181,7 +181,7 @@ describe('orders for a view', () => {
     expect(await harness.readModel.count(runs, ended)).to.equal(1_500);
   });
 
-  it('roll reads back to the generation before, which has missed nothing', async () => {
+  it('roll reads back to the previous generation, which has missed nothing', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
     await harness.reached(runs, head);
@@ -201,13 +201,13 @@ describe('orders for a view', () => {
     expect(await count()).to.equal(10);
   });
 
-  it('roll reads back once if two callers who saw the same version order it', async () => {
+  it('roll reads back once if two callers that saw the same version order it', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
     await harness.reached(runs, head);
     await harness.rebuild(runs);
     await shown(projector, ({ version }) => expect(version).to.equal(2));
-    // Both have read before either has ordered.
+    // Both callers have read the version before either gives its order.
     const seen = { expected: 2, found: 2, switched: 2 };
     await rollbackCommand(harness.order(runs), seen);
     await shown(projector, ({ version }) => expect(version).to.equal(1));
@@ -221,7 +221,7 @@ describe('orders for a view', () => {
     expect(projector.status()[0]?.version).to.equal(1);
   });
 
-  it('roll reads back for a day; then the generation before is discarded', async () => {
+  it('can roll reads back for a day, until the previous generation is discarded', async () => {
     const head = await addRuns(0, 5);
     const projector = harness.start([runs]);
     await harness.reached(runs, head);
@@ -365,7 +365,7 @@ describe('orders for a view', () => {
         expect(await documentOf('r1')).to.deep.include({ state: 'succeeded', attempt: 1 });
       });
 
-      it('stop a rebuild at the next such event', async () => {
+      it('stop a rebuild at the next event that cannot be folded', async () => {
         harness.log.add('run-r1', 'RunStarted', { worker: 'w', attempt: 2, leased_until });
         await harness.append();
         await shown(projector, (status) => expect(status.parked).to.equal(1));

@@ -20,18 +20,18 @@ const stages = [
 ] as const;
 type Stage = (typeof stages)[number];
 
-/** The stores of a process that crashes at a step: nothing of it reaches them from then on. */
+/** The stores of a process that crashes at a step. No later call of the process reaches them. */
 class Mortal {
   dead = false;
   readonly store: EventStore;
   readonly readModel: ReadModel;
   readonly #stage: Stage;
-  readonly #moment: 'before' | 'after';
+  readonly #when: 'before' | 'after';
   #switched = false;
 
-  constructor(harness: ProjectorHarness, stage: Stage, moment: 'before' | 'after') {
+  constructor(harness: ProjectorHarness, stage: Stage, when: 'before' | 'after') {
     this.#stage = stage;
-    this.#moment = moment;
+    this.#when = when;
     this.store = this.#through(harness.store);
     this.readModel = this.#through(harness.readModel);
   }
@@ -48,7 +48,7 @@ class Mortal {
         return async (...args: readonly unknown[]) => {
           if (this.dead) throw notAnswering();
           const isIt = this.#isStage(String(property), args);
-          if (isIt && this.#moment === 'before') this.dead = true;
+          if (isIt && this.#when === 'before') this.dead = true;
           if (this.dead) throw notAnswering();
           const result = await call(...args);
           if (isIt) this.dead = true;
@@ -64,7 +64,7 @@ class Mortal {
     const { of, with: type } = this.#stage;
     if (method !== of) return false;
     if (of === 'append') return JSON.stringify(args[1]).includes(`"type":"${type}"`);
-    // Called many times; the call after reads have moved counts.
+    // `generations` is called many times. The step is the call after the switch.
     return of === 'switchTo' || this.#switched;
   }
 }
@@ -86,14 +86,16 @@ describe('a switch whose projector crashes', () => {
   });
   afterEach(() => harness.close());
 
-  /** Lets another projector continue until reads use a version and the one before is kept. */
+  /** Lets another projector continue until reads use a version and the previous one is kept. */
   async function goesOn(version: number, before: number): Promise<void> {
     const projector = harness.start([runs]);
     await eventually(() => {
       const [status] = projector.status();
       const { rebuild, previous } = status ?? {};
       expect({ now: status?.version, rebuild, previous: previous?.version }).to.deep.equal({
-        ...{ now: version, rebuild: null, previous: before },
+        now: version,
+        rebuild: null,
+        previous: before,
       });
     });
     expect(await harness.readModel.liveGeneration(runs)).to.equal(version);
@@ -105,9 +107,9 @@ describe('a switch whose projector crashes', () => {
     await harness.stop();
   }
 
-  /** Runs a projector that crashes at a step, and checks meanwhile that everything can be read. */
-  async function diesAt(stage: Stage, moment: 'before' | 'after'): Promise<void> {
-    const mortal = new Mortal(harness, stage, moment);
+  /** Runs a projector that crashes at a step, and checks that everything can always be read. */
+  async function diesAt(stage: Stage, when: 'before' | 'after'): Promise<void> {
+    const mortal = new Mortal(harness, stage, when);
     harness.start([runs], { store: mortal.store, readModel: mortal.readModel });
     await eventually(async () => {
       expect(await harness.readModel.count(runs, [])).to.equal(RUNS);
@@ -118,14 +120,14 @@ describe('a switch whose projector crashes', () => {
   }
 
   for (const stage of stages) {
-    for (const moment of ['before', 'after'] as const) {
-      it(`is completed by the next, ${moment} ${stage.what}; and so is the rollback`, async () => {
+    for (const when of ['before', 'after'] as const) {
+      it(`${when} ${stage.what} is completed by the next projector, and so is a rollback`, async () => {
         await harness.rebuild(runs);
-        await diesAt(stage, moment);
+        await diesAt(stage, when);
         await goesOn(2, 1);
         if (stage.with === 'ProjectionRebuildReady') return;
         await rollbackCommand(harness.order(runs));
-        await diesAt(stage, moment);
+        await diesAt(stage, when);
         await goesOn(1, 2);
         expect(
           (await harness.store.readStream('projection-runs')).map(({ type }) => type),

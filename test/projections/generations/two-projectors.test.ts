@@ -38,7 +38,7 @@ describe('an interrupted switch', () => {
       expect(await harness.readModel.liveGeneration(runs)).to.equal(version);
     });
 
-  it('does not move reads away from where another projector has moved them since', async () => {
+  it('does not move reads if another projector has moved them since', async () => {
     const goesOn = deferred();
     const stopped = new Signal<number>('switches that are stopped');
     const done = new Signal<number>('switches that are done');
@@ -55,7 +55,7 @@ describe('an interrupted switch', () => {
     await started({ readModel: stopping });
     await harness.rebuild(runs);
     await stopped.wait();
-    // Its lease has expired; the next one completes the switch, and then later orders.
+    // Its lease has expired. The next projector completes the switch, and then later orders.
     harness.start([runs]);
     await reads(2);
     await rollbackCommand(harness.order(runs));
@@ -69,7 +69,7 @@ describe('an interrupted switch', () => {
 
   it('leaves nothing of a generation that is canceled at the last instant', async () => {
     const goesOn = deferred();
-    const switching = new Signal<void>('switches that are about to be said');
+    const switching = new Signal<void>('switches that are about to be recorded');
     const store = decorate(harness.store, {
       async append(stream, events, expected) {
         if (events.some(({ type }) => type === 'ProjectionSwitched')) {

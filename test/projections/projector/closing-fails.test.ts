@@ -10,7 +10,7 @@ import { request, success } from '../recorded.ts';
 
 const runs = runsProjection as unknown as Projection;
 
-describe('a view whose writer cannot be closed in order', () => {
+describe('a view whose writer fails to close', () => {
   let harness: ProjectorHarness;
   beforeEach(async () => {
     harness = await ProjectorHarness.open();
@@ -23,7 +23,7 @@ describe('a view whose writer cannot be closed in order', () => {
     return harness.append();
   }
 
-  /** The first close of a view of each name fails. */
+  /** Makes the next close of a view's writer fail, once it is armed. */
   function failingOnce(name: string): { readonly readModel: ReadModel; arm(): void } {
     let armed = false;
     const readModel = withCloses(harness.readModel, async (closed, go) => {
@@ -35,7 +35,7 @@ describe('a view whose writer cannot be closed in order', () => {
     return { readModel, arm: () => (armed = true) };
   }
 
-  it('is replaced by the next generation all the same', async () => {
+  it('is replaced by the next generation nevertheless', async () => {
     const { readModel, arm } = failingOnce('runs');
     const head = await addRun('r0');
     const projector = harness.start([runs], { readModel });
@@ -55,7 +55,7 @@ describe('a view whose writer cannot be closed in order', () => {
     });
   });
 
-  it('is fed on after one of its keys was folded again', async () => {
+  it('is still fed after one of its keys was folded again', async () => {
     let broken = true;
     const fragile: Projection = {
       ...runs,
@@ -84,7 +84,7 @@ describe('a view whose writer cannot be closed in order', () => {
     });
   });
 
-  it('ends in order with its projector', async () => {
+  it('lets its projector stop gracefully', async () => {
     const { readModel, arm } = failingOnce('runs');
     const head = await addRun('r0');
     harness.start([runs], { readModel });
@@ -93,7 +93,7 @@ describe('a view whose writer cannot be closed in order', () => {
     await harness.stop();
   });
 
-  it('ends in order with its projector if it holds the parked keys', async () => {
+  it('lets its projector stop gracefully if it holds the parked keys', async () => {
     const fragile: Projection = {
       ...runs,
       evolve: () => {

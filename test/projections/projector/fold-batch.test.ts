@@ -19,7 +19,7 @@ import { LogOfTest, definition, failure, folded, request, stepEnd, success } fro
 const anchor = '2026-03-01T08:00:00.000Z';
 const fire = { nominal: anchor, run_id: 'r', task_revision: 0, fire_count: 1 };
 
-/** Events in any order, even a meaningless one: a fold has to take them all. */
+/** Events in any order, even a meaningless one, because a fold must accept them all. */
 const appends: readonly ((log: LogOfTest, id: string) => unknown)[] = [
   (log, id) => log.add(`run-${id}`, 'RunRequested', request({ task_id: id })),
   (log, id) =>

@@ -15,7 +15,7 @@ describe('a view under load', () => {
   });
   afterEach(() => harness.close());
 
-  /** A view that has just taken a batch of so many events, and its number of writes so far. */
+  /** A view that has just taken a batch of `count` events, and its number of writes so far. */
   async function underLoad(
     count: number,
   ): Promise<{ readonly clock: VirtualClock; readonly writes: () => number }> {
@@ -53,7 +53,7 @@ describe('a view under load', () => {
     expect(writes() - before).to.equal(1);
   });
 
-  it('gathers longer once it has fallen behind, as repeated writes hold it up', async () => {
+  it('gathers longer once it has fallen behind, because repeated writes delay it', async () => {
     const { log, store } = harness;
     const { clock, writes } = await underLoad(250);
     const before = writes();

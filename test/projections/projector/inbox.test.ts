@@ -65,7 +65,7 @@ describe("a view's inbox", () => {
     return `${taken.length} up to ${Number(upTo)}${isLevel ? ', level' : ''}`;
   }
 
-  it('hands over events, and tells when the view is level with the log', async () => {
+  it('delivers events, and says when the view has caught up with the log', async () => {
     messages.send(events(2), { kind: 'caught-up', position: at(9) });
     expect(await next()).to.equal('2 up to 9, level');
     const waiting = next();
@@ -73,7 +73,7 @@ describe("a view's inbox", () => {
     expect(await waiting).to.equal('1 up to 3');
   });
 
-  it("returns when the view's patience ends, and loses nothing that comes then", async () => {
+  it("returns when the view's patience ends, and loses nothing that arrives afterwards", async () => {
     const waiting = next(25);
     await clock.advance(25);
     expect(await waiting).to.equal('quiet');
@@ -81,7 +81,7 @@ describe("a view's inbox", () => {
     expect(await next()).to.equal('3 up to 3');
   });
 
-  it('joins what has come while the view was writing', async () => {
+  it('joins events that arrived while the view was writing', async () => {
     const waiting = next(25);
     await clock.advance(25);
     expect(await waiting).to.equal('quiet');
@@ -91,7 +91,7 @@ describe("a view's inbox", () => {
     expect(await next()).to.equal('3 up to 4, level');
   });
 
-  it('gathers until there are enough', async () => {
+  it('gathers events until there are enough', async () => {
     messages.send(events(10));
     let isOver = false;
     const enough = inbox
@@ -105,7 +105,7 @@ describe("a view's inbox", () => {
     expect(await next()).to.equal('25 up to 25');
   });
 
-  it('gathers until the time is over, while events come', async () => {
+  it('gathers events until the time is over, as long as they arrive', async () => {
     let isOver = false;
     const gathered = inbox
       .gather({ events: 100, patience: 50, quiet: 20 })
@@ -120,7 +120,7 @@ describe("a view's inbox", () => {
     expect(await next()).to.equal('4 up to 4, level');
   });
 
-  it('stops gathering when no more events come', async () => {
+  it('stops gathering when no more events arrive', async () => {
     let isOver = false;
     const gathered = inbox
       .gather({ events: 100, patience: 50, quiet: 10 })
@@ -137,7 +137,7 @@ describe("a view's inbox", () => {
     expect(await next()).to.equal('3 up to 3');
   });
 
-  it('tells that the subscription has ended', async () => {
+  it('reports that the subscription has ended', async () => {
     const waiting = next();
     messages.end();
     expect(await waiting).to.equal('ended');

@@ -10,7 +10,7 @@ const shapes = [
   { name: 'runs', schema: 5 },
 ];
 
-/** The recalled report for some remembered ones, given as `name schema` of each view. */
+/** The report that results from stored reports, whose views are given as `name schema`. */
 async function recalled(reports: Readonly<Record<string, string>>): Promise<unknown> {
   const memory = { recall: async (name: string) => reports[name] ?? null };
   const report = await recallReport(memory, shapes);
@@ -41,7 +41,7 @@ describe("the report of the views' status", () => {
     ).to.deep.equal({ at: '2026-03-02T00:00:10.000Z', views: ['agents 1'] });
   });
 
-  it('adds from the projector beside it what the leader does not know', async () => {
+  it('adds the shapes that the leader does not know from another projector', async () => {
     const views = ['agents 1', 'runs 5'];
     for (const [led, told] of [
       ['10', '11'],

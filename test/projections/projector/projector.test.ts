@@ -41,7 +41,7 @@ describe('the projector', () => {
     for (let i = from; i < from + count; i += 1) addRun(`${i}`);
   }
 
-  /** The view is what folding the whole log in memory gives. */
+  /** Expects that the view equals the whole log folded in memory. */
   async function expectFolded<D extends JsonObject>(projection: Projection<D>): Promise<void> {
     const expected = folded(projection, harness.log.events);
     const kept = await harness.readModel.find(projection, { filters: [], sort: [], limit: 10_000 });
@@ -100,7 +100,7 @@ describe('the projector', () => {
     await expectFolded(runsProjection);
   });
 
-  it('lets a view pass positions of other views, also for other processes', async () => {
+  it('moves the checkpoint of a view past events of other views, also for other processes', async () => {
     harness.start([agentsProjection, runsProjection]);
     addRuns(1);
     const head = await harness.append();
@@ -127,7 +127,7 @@ describe('the projector', () => {
     await expectFolded(statisticsProjection);
   });
 
-  it('does no harm if two run at once', async () => {
+  it('does no harm if two of them run at once', async () => {
     harness.start(views);
     harness.start(views);
     for (let i = 0; i < 10; i += 1) {
@@ -176,7 +176,7 @@ describe('the projector', () => {
       expect((await stateOf('better'))?.state).to.equal('succeeded');
     });
 
-    it('parks its key in the first build too, as there is nothing else to read', async () => {
+    it('parks its key in the first build too, because there is nothing else to read', async () => {
       addRun('bad');
       addRun('good');
       const head = await harness.append();
@@ -195,7 +195,7 @@ describe('the projector', () => {
       expect((await stateOf('better'))?.state).to.equal('succeeded');
     });
 
-    it('stops the build beside a readable older shape, and a rebuild without the fault helps', async () => {
+    it('stops the build beside a readable older shape, until a rebuild without the fault', async () => {
       harness.start([runsProjection]);
       addRun('bad');
       const head = await harness.append();
@@ -205,7 +205,8 @@ describe('the projector', () => {
       const { schema } = runsProjection;
       const mended: Projection = {
         ...touchy,
-        ...{ schema: schema + 1, readsOlder: [schema] },
+        schema: schema + 1,
+        readsOlder: [schema],
         evolve: (document, event, key) =>
           (isFixed ? (runsProjection as Projection) : touchy).evolve(document, event, key),
       };
@@ -224,7 +225,7 @@ describe('the projector', () => {
       expect(found?.document['state']).to.equal('succeeded');
     });
 
-    it('parks an event whose data does not fit its schema, and goes on', async () => {
+    it('parks an event whose data does not fit its schema, and continues', async () => {
       const store = withEvents(harness.store, (event) =>
         event.stream === 'run-bad' && event.type === 'RunSucceeded'
           ? ({ ...event, data: null, fault: 'data is null' } as never)
@@ -304,7 +305,7 @@ describe('the projector', () => {
     await expectFolded(statisticsProjection);
   });
 
-  it('builds a view of a new shape beside that of the old', async () => {
+  it('builds a view of a new shape beside the old one', async () => {
     addRuns(2);
     const head = await harness.append();
     harness.start([runsProjection]);

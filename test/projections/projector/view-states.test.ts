@@ -10,13 +10,13 @@ describe('the states of a view', () => {
   const following = (state: ViewState): readonly ViewState[] =>
     Object.values(viewTransitions[state]);
 
-  it('are all reached from the first, except the end', () => {
+  it('can all be reached from the first, except stopped', () => {
     const reached = new Set<ViewState>(['opening']);
     for (const state of reached) for (const next of following(state)) reached.add(next);
     expect([...reached, 'stopped'].sort()).to.deep.equal([...viewStates].sort());
   });
 
-  it('all lead back to following, except the end', () => {
+  it('all lead back to following, except stopped', () => {
     for (const start of viewStates.filter((state) => state !== 'stopped')) {
       const reached = new Set<ViewState>([start]);
       for (const state of reached) for (const next of following(state)) reached.add(next);

@@ -8,7 +8,7 @@ import { notAnswering, withWrites } from '../failing-stores.ts';
 import { ProjectorHarness } from '../projector-harness.ts';
 import { request } from '../recorded.ts';
 
-describe('a view whose store does not answer', () => {
+describe('a view whose store does not respond', () => {
   let harness: ProjectorHarness;
 
   beforeEach(async () => {
@@ -33,7 +33,7 @@ describe('a view whose store does not answer', () => {
     await eventually(() => {
       const [runs, statistics] = projector.status();
       expect(runs).to.deep.include({ state: 'waiting', caught_up: false });
-      expect(runs?.detail).to.equal('the read model does not answer');
+      expect(runs?.detail).to.equal('the read model does not respond');
       expect(runs?.lag_seconds).to.be.greaterThan(0);
       expect(statistics).to.deep.include({ state: 'following', caught_up: true });
     });
@@ -83,7 +83,7 @@ describe('a view whose store does not answer', () => {
       expect(projector.status()[0]).to.deep.include({ version: 1, caught_up: true });
       expect(await harness.readModel.checkpoint(runsProjection)).to.equal(head);
     });
-    // As a reader does that finds the file damaged.
+    // A reader does this if it finds the file damaged.
     await harness.readModel.withdraw(runsProjection);
     await eventually(async () => {
       await clock.advance(1_000);

@@ -23,7 +23,7 @@ describe('streams kept live', () => {
   const directory = useTemporaryDirectory();
 
   /** A log with one open session, and a subscription that waits for the test. */
-  const scene = async () => {
+  const scene = async (keepsMissing = false) => {
     const options = { directory: directory(), codec: createEventCodec(), telemetry: silent };
     const store = await openSqliteEventStore(options);
     const gate = deferred();
@@ -33,11 +33,11 @@ describe('streams kept live', () => {
       await gate.promise;
       for await (const message of subscribe.call(store, asked)) {
         yield message;
-        // Asking for the next message means that this one was taken.
+        // The consumer asks for the next message only once it has taken this one.
         if (message.kind === 'caught-up') delivered.resolve();
       }
     };
-    const sessions = new LiveStreams(store, 'session-', sessionFold);
+    const sessions = new LiveStreams(store, 'session-', sessionFold, { keepsMissing });
     const stop = new AbortController();
     const id = newId(0);
     const now = Date.now();
@@ -60,6 +60,7 @@ describe('streams kept live', () => {
     const following = sessions.follow(stop.signal, () => started.resolve());
     await started.promise;
     return {
+      store,
       sessions,
       id,
       position: () => store.head(),
@@ -116,6 +117,21 @@ describe('streams kept live', () => {
     await close();
   });
 
+  it('keep the result of a command that a read of its stream has missed', async () => {
+    const { store, sessions, end, position, close } = await scene(true);
+    const { readStream } = store;
+    store.readStream = async (...given) => {
+      const events = await readStream.call(store, ...given);
+      store.readStream = readStream;
+      const { state } = await end();
+      sessions.learn('new', { state, revision: 0, position: await position() });
+      return events;
+    };
+    expect((await sessions.get('new')).state.status).to.equal('ended');
+    expect((await sessions.get('new')).state.status).to.equal('ended');
+    await close();
+  });
+
   describe('of one kind', () => {
     let world: World;
     let store: WatchedStore;
@@ -124,8 +140,8 @@ describe('streams kept live', () => {
     let began: Signal;
     let tasks: LiveStreams<TaskState, TaskEvent>;
 
-    const follow = async (capacity?: number): Promise<void> => {
-      tasks = new LiveStreams(store, 'task-', taskFold, capacity);
+    const follow = async (capacity = 9, keepsMissing = false): Promise<void> => {
+      tasks = new LiveStreams(store, 'task-', taskFold, { capacity, keepsMissing });
       const { signal } = stop;
       following = (async () => {
         while (!signal.aborted) await tasks.follow(signal, began.send).catch(() => {});
@@ -135,6 +151,9 @@ describe('streams kept live', () => {
     };
 
     const statusOf = async (id: string): Promise<string> => (await tasks.get(id)).state.status;
+
+    const statusOrMissing = async (id: string): Promise<string> =>
+      (await tasks.getOrMissing(id)).state.status;
 
     beforeEach(async () => {
       world = await World.open();
@@ -168,6 +187,31 @@ describe('streams kept live', () => {
       expect(await statusOf('later')).to.equal('active');
     });
 
+    it('cache that a stream does not exist, until its first event arrives', async () => {
+      await follow(9, true);
+      let reads = 0;
+      store.onRead = () => void (reads += 1);
+      expect(await statusOrMissing('later')).to.equal('none');
+      expect(await statusOrMissing('later')).to.equal('none');
+      expect(reads).to.equal(1);
+      await world.createTask('later');
+      await world.idle();
+      expect(await statusOrMissing('later')).to.equal('active');
+      await pauseTaskCommand(world.command('later'));
+      await world.idle();
+      expect(await statusOrMissing('later')).to.equal('paused');
+    });
+
+    it('read a missing stream again for a caller that needs to know', async () => {
+      await follow(9, true);
+      expect(await statusOrMissing('later')).to.equal('none');
+      let reads = 0;
+      store.onRead = () => void (reads += 1);
+      expect(await statusOf('later')).to.equal('none');
+      expect(await statusOrMissing('later')).to.equal('none');
+      expect(reads).to.equal(1);
+    });
+
     it('read again if an event arrives that was missing from the read', async () => {
       await follow();
       let first = true;
@@ -184,7 +228,7 @@ describe('streams kept live', () => {
       expect(await statusOf('t')).to.equal('paused');
     });
 
-    it('read again if following restarted meanwhile, as events in between are unknown', async () => {
+    it('read again if following restarted in the meantime, because events in between are unknown', async () => {
       await follow();
       let first = true;
       const read = store.readStream.bind(store);
@@ -197,7 +241,7 @@ describe('streams kept live', () => {
           store.onMessage = ({ kind }) => {
             if (broken || kind !== 'events') return;
             broken = true;
-            throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+            throw new EventStoreError('UNAVAILABLE', 'the subscription ended');
           };
           await pauseTaskCommand(world.command('t'));
           await again;

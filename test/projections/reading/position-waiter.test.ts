@@ -6,6 +6,7 @@ import {
   type ReadModel,
 } from '../../../projections/read-model.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
+import { collectingLines } from '../../support/reporting-to.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const runs = runsProjection as Projection;
@@ -14,6 +15,7 @@ describe('waiting for a position', () => {
   let clock: VirtualClock;
   let checkpoint: string | Error;
   let asked: number;
+  let lines: string[];
   let waiter: ReturnType<typeof createPositionWaiter>;
 
   beforeEach(() => {
@@ -28,10 +30,12 @@ describe('waiting for a position', () => {
           : Promise.resolve(checkpoint);
       },
     } as unknown as ReadModel;
-    waiter = createPositionWaiter({ readModel, clock, pollMs: 5 });
+    lines = [];
+    const telemetry = collectingLines(lines, () => clock.steady());
+    waiter = createPositionWaiter({ readModel, clock, telemetry, pollMs: 5 });
   });
 
-  it('ends at once if the view is known to be there, without asking again', async () => {
+  it('ends at once if the view is known to have reached it, without another read', async () => {
     expect(await waiter.passed(runs, '04', 1000)).to.deep.equal({ passed: true, position: '05' });
     expect(await waiter.passed(runs, '05', 1000)).to.deep.equal({ passed: true, position: '05' });
     expect(asked).to.equal(1);
@@ -39,7 +43,7 @@ describe('waiting for a position', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('ends as soon as the stored checkpoint gets there', async () => {
+  it('ends as soon as the stored checkpoint reaches it', async () => {
     const waiting = waiter.passed(runs, '07', 1000);
     await clock.advance(20);
     checkpoint = '08';
@@ -56,7 +60,7 @@ describe('waiting for a position', () => {
     await clock.advance(5);
   });
 
-  it('times out, and says where the view is', async () => {
+  it('times out, and names the position of the view', async () => {
     const waiting = waiter.passed(runs, '07', 2000);
     await clock.advance(2000);
     expect(await waiting).to.deep.equal({ passed: false, position: '05' });
@@ -73,12 +77,16 @@ describe('waiting for a position', () => {
     expect((await all).map(({ passed }) => passed)).to.deep.equal([true, true, false]);
   });
 
-  it('waits for a read model that does not answer', async () => {
-    checkpoint = new ReadModelError('UNAVAILABLE', 'it does not answer');
+  it('waits for a read model that does not respond', async () => {
+    checkpoint = new ReadModelError('UNAVAILABLE', 'it does not respond');
     const waiting = waiter.passed(runs, '05', 1000);
-    await clock.advance(100);
+    await clock.advance(450);
+    // It is asked rarely, as it is most likely overloaded or unavailable.
+    expect(asked).to.equal(5);
+    expect(lines).to.deep.equal(['views unavailable: it does not respond']);
     checkpoint = '05';
-    await clock.advance(5);
+    await clock.advance(50);
     expect((await waiting).passed).to.equal(true);
+    expect(lines.slice(1)).to.deep.equal(['views available again']);
   });
 });

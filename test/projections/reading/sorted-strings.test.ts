@@ -24,7 +24,7 @@ describe('sorted strings', () => {
     expect(sorted.page('b', 0, 9)).to.deep.equal(['c']);
   });
 
-  it('are a set, whatever is added, removed and read meanwhile', () => {
+  it('are a set, whatever is added, removed and read in between', () => {
     const steps = fc.array(
       fc.record({ kind: fc.constantFrom('add', 'delete', 'page'), text: fc.string() }),
     );

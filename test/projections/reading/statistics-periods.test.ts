@@ -23,7 +23,7 @@ const spans = (buckets: readonly Bucket[]): readonly string[] =>
   buckets.map(({ start, date }) => `${date} ${toIso(start).slice(0, 16)}`);
 
 describe('the days and hours of statistics', () => {
-  it('begin at midnight of the zone, whatever its offset', () => {
+  it('start at midnight of the zone, whatever its offset', () => {
     const now = Date.parse('2026-03-02T19:00:00.000Z');
     expect(spans(lastDays(zone('Asia/Kolkata'), 2, now).days)).to.deep.equal([
       '2026-03-02 2026-03-01T18:30',
@@ -49,7 +49,7 @@ describe('the days and hours of statistics', () => {
     expect(lengths.reduce((sum, each) => sum + each, 0)).to.equal(24.5 * 60);
   });
 
-  it('begin at the first instant of a day whose midnight does not exist', () => {
+  it('start at the first instant of a day whose midnight does not exist', () => {
     const period = lastDays(zone('Africa/Cairo'), 1, Date.parse('2026-04-24T12:00:00.000Z'));
     expect(spans(period.days)).to.deep.equal(['2026-04-24 2026-04-23T22:00']);
   });
@@ -98,7 +98,7 @@ describe('statistics in a time zone', () => {
     );
   });
 
-  it('count what an older release counted at noon, UTC', () => {
+  it('count runs of an older release at noon, UTC', () => {
     const log = new LogOfTest();
     log.add('run-1', 'RunSucceeded', success());
     log.add('run-2', 'RunSucceeded', success());

@@ -36,7 +36,7 @@ describe('the topic index', () => {
     await world.close();
   });
 
-  /** Follows, and restarts after an interruption, as the process does. */
+  /** Follows, and restarts after an interruption like the process. */
   const follow = async (): Promise<void> => {
     const { signal } = stop;
     following = (async () => {
@@ -102,7 +102,7 @@ describe('the topic index', () => {
     expect(index.matching('default', 'x')).to.deep.equal(['a', 'c']);
   });
 
-  it('leaves out tasks canceled during an interruption, and keeps all others meanwhile', async () => {
+  it('leaves out tasks canceled during an interruption, and keeps all others during it', async () => {
     await listen('gone', '#');
     await listen('stays', '#');
     await follow();
@@ -113,7 +113,7 @@ describe('the topic index', () => {
       broken += 1;
       await world.project([topicsProjection]);
       meanwhile = index.matching('default', 'x');
-      throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+      throw new EventStoreError('UNAVAILABLE', 'the subscription ended');
     };
     const again = ready.next();
     await cancelTaskCommand(world.command('gone'));

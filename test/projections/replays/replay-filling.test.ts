@@ -15,7 +15,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const at = (position: number): string => String(position).padStart(16, '0');
 
-/** A log of 100 positions without wanted events: it reports how far it was read, and waits between the steps. */
+/** A log of 100 positions without wanted events. It reports how far it was read, and waits between the steps. */
 function emptyLog(steps: readonly number[], goOn: () => Promise<void>): EventStore {
   const log: Pick<EventStore, 'head' | 'subscribe'> = {
     head: async () => at(100),
@@ -34,14 +34,20 @@ function emptyLog(steps: readonly number[], goOn: () => Promise<void>): EventSto
 describe('the fill of a view with few events in the log', () => {
   const directory = useTemporaryDirectory();
 
-  it('shows how far the log was read, though no events came', async () => {
+  it('shows how far the log was read, even if no events arrived', async () => {
     const readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const gate = deferred();
     try {
       const filling = new ReplayFilling({
         store: emptyLog([40], () => gate.promise),
-        ...{ readModel, clock: new VirtualClock(), telemetry: silent, fence: 1 },
-        ...{ projection: topicsProjection, generation: 1, until: at(80), rate: null },
+        readModel,
+        clock: new VirtualClock(),
+        telemetry: silent,
+        fence: 1,
+        projection: topicsProjection,
+        generation: 1,
+        until: at(80),
+        rate: null,
         skipped: new Set(),
       });
       const filled = filling.run(new AbortController().signal);
@@ -66,7 +72,7 @@ describe('a log that ends at a position', () => {
     return messages;
   };
 
-  it('is not read beyond it', async () => {
+  it('is not read beyond that position', async () => {
     const looked: number[] = [];
     const log = emptyLog([40, 80, 90], async () => void looked.push(looked.length));
     expect(await messagesOf(logUpTo(log, at(60)))).to.deep.equal([

@@ -16,11 +16,12 @@ import { streams } from '../../../domain/streams.ts';
 import { silent } from '../../../observability/telemetry.ts';
 import type { Projection, ReadModel } from '../../../projections/read-model.ts';
 import { replayable, replayedAs } from '../../../projections/replays/replay-views.ts';
-import { Replayer } from '../../../projections/replays/replayer.ts';
+import { Replayer, type ReplayerOptions } from '../../../projections/replays/replayer.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
 import { logFile } from '../../../stores/sqlite/event-log/schema.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
+import { reportingTo } from '../../support/reporting-to.ts';
 import { eventually } from '../../support/signals.ts';
 import { withFillingAfter } from '../failing-stores.ts';
 import { ProjectorHarness } from '../projector-harness.ts';
@@ -72,11 +73,19 @@ for (const [adapter, open] of Object.entries(adapters)) {
       await harness.close();
     });
 
-    function start(over: ReadModel = readModel): void {
+    function start(
+      over: ReadModel = readModel,
+      reporting: Partial<Pick<ReplayerOptions, 'tell' | 'telemetry'>> = {},
+    ): void {
       const stopping = new AbortController();
       const replayer = new Replayer({
-        ...{ store: harness.store, readModel: over, clock: new SystemClock(), telemetry: silent },
-        ...{ fence: running.length + 1, tell: async () => undefined },
+        store: harness.store,
+        readModel: over,
+        clock: new SystemClock(),
+        telemetry: silent,
+        fence: running.length + 1,
+        tell: async () => undefined,
+        ...reporting,
       });
       running.push({ stop: stopping, ended: replayer.run(stopping.signal) });
     }
@@ -107,7 +116,9 @@ for (const [adapter, open] of Object.entries(adapters)) {
     function addRun(id: string): void {
       harness.log.add(`run-${id}`, 'RunRequested', request());
       harness.log.add(`run-${id}`, 'RunStarted', {
-        ...{ worker: 'w', attempt: 1, leased_until: '2026-03-01T09:00:00.000Z' },
+        worker: 'w',
+        attempt: 1,
+        leased_until: '2026-03-01T09:00:00.000Z',
       });
       harness.log.add(`run-${id}`, 'RunSucceeded', success());
     }
@@ -117,13 +128,13 @@ for (const [adapter, open] of Object.entries(adapters)) {
       harness.log.add('task-1', 'TaskCreated', { definition: definition(), ...schedule });
       addRun('1');
       harness.log.add('run-2', 'RunRequested', request());
-      const moment = await harness.append();
+      const position = await harness.append();
       addRun('3');
       harness.log.add('task-1', 'TaskPaused', { by_failures: false });
       await harness.append();
-      return moment;
+      return position;
     }
-    /** Each view is what folding the log up to there in memory gives. */
+    /** Expects that each view equals the log up to a position, folded in memory. */
     async function expectFolded(name: string, until: Position): Promise<void> {
       const all = await harness.store.readAll('', 1_000);
       const events = all.filter(({ position }) => position <= until);
@@ -135,16 +146,36 @@ for (const [adapter, open] of Object.entries(adapters)) {
       }
     }
 
-    it('hold what the log held then', async () => {
-      const moment = await seed();
+    it('contain what the log contained up to it', async () => {
+      const position = await seed();
       start();
-      await order('then', moment);
+      await order('then', position);
       await order('now', await harness.store.head());
       await ready('then');
       await ready('now');
-      await expectFolded('then', moment);
+      await expectFolded('then', position);
       expect((await known('then'))?.documents).to.include({ runs: 2, tasks: 1 });
       expect((await known('now'))?.documents).to.include({ runs: 3, tasks: 1 });
+    });
+
+    it('are built although their progress cannot be reported, which is logged until it can', async () => {
+      const position = await seed();
+      const lines: string[] = [];
+      const say = (message: string): void => void lines.push(message);
+      let calls = 0;
+      const tell = async (): Promise<void> => {
+        calls += 1;
+        if (calls === 1) throw new Error('refused');
+      };
+      start(readModel, { tell, telemetry: reportingTo({ warn: say, error: say, info: say }) });
+      await order('then', position);
+      await ready('then');
+      await expectFolded('then', position);
+      const message = 'could not report the progress of a replay; retrying';
+      expect(lines.filter((line) => line.includes(message))).to.deep.equal([
+        message,
+        `succeeded again after: ${message}`,
+      ]);
     });
 
     it('leave out what an operator has skipped in the live view', async () => {
@@ -154,7 +185,7 @@ for (const [adapter, open] of Object.entries(adapters)) {
       await harness.reached(runs, await harness.append());
       await harness.stop();
       addRun('1');
-      const moment = await harness.append();
+      const position = await harness.append();
       damage(harness, 'run-1', 1);
       await harness.reopenLog();
       const projector = harness.start([runs], { readModel });
@@ -162,14 +193,14 @@ for (const [adapter, open] of Object.entries(adapters)) {
       const parked = (): number | undefined => projector.status()[0]?.parked;
       await eventually(() => parked() === 1);
       start();
-      await order('before', moment, ['runs']);
+      await order('before', position, ['runs']);
       await eventually(async () => (await known('before'))?.error !== null);
       expect((await known('before'))?.error).to.match(/cannot fold RunStarted of run-1 /);
 
       const key = { name: 'runs', schema, store: harness.store, context: context() };
       await parkedKeyCommand(key, { version: 1, key: '1', order: 'skip' });
       await eventually(() => parked() === 0);
-      await order('after', moment, ['runs']);
+      await order('after', position, ['runs']);
       await ready('after');
       const found = await readModel.get(replayedAs(runsProjection, 'after'), '1');
       expect(found?.document).to.deep.include({ state: 'succeeded', started_at: null });
@@ -177,15 +208,15 @@ for (const [adapter, open] of Object.entries(adapters)) {
     });
 
     it('are completed by the next projector, and discarded when dropped', async () => {
-      const moment = await seed();
-      await order('then', moment);
+      const position = await seed();
+      await order('then', position);
       let open = (): void => undefined;
       const gate = new Promise<void>((resolve) => (open = resolve));
-      // It stops there, like a killed one.
+      // This projector stops there, as if it had been killed.
       start(withFillingAfter(readModel, gate));
       start();
       await ready('then');
-      await expectFolded('then', moment);
+      await expectFolded('then', position);
       await dropReplay(harness.store, 'then', context());
       await eventually(async () => (await known('then')) === undefined);
       for (const projection of replayable) {

@@ -13,7 +13,7 @@ describe('an agent in the agents view', () => {
     log.add('agent-1', 'AgentRegistered', fields);
   });
 
-  it('is as it was registered', () => {
+  it('has the fields of its registration', () => {
     expect(agent()).to.deep.equal({
       id: '1',
       ...fields,
@@ -42,7 +42,7 @@ describe('an agent in the agents view', () => {
     expect(JSON.stringify(agent())).not.to.contain('hash');
   });
 
-  it('is gone after its removal, and comes from no other stream', () => {
+  it('is gone after its removal, and is not created by other streams', () => {
     log.add('agentname-1', 'NameReserved', { name: 'ada', agent_id: '1' });
     log.add('agent-1', 'AgentRemoved', {});
     expect([...folded(agentsProjection, log.events)]).to.deep.equal([]);

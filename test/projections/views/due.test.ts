@@ -71,7 +71,7 @@ describe('the due view', () => {
     expect(folded(dueProjection, log.events).size).to.equal(0);
   });
 
-  it('keeps only what deciding needs of a definition', () => {
+  it('keeps only those fields of a definition that decisions need', () => {
     const [document] = folded(dueProjection, created().events).values();
     const kept = document?.rhythm.definition ?? {};
     for (const field of ['payload', 'title', 'description', 'tags']) {

@@ -28,7 +28,7 @@ describe('the view of publications', () => {
     expect(Number(oldest)).to.equal(2 * KEPT_OF_A_TOPIC + 8);
   });
 
-  it('drops what was trimmed from a topic, and nothing of others', () => {
+  it('drops events that were trimmed from a topic, and none of other topics', () => {
     const log = new LogOfTest();
     for (let times = 0; times < 5; times += 1) publish(log, 'a');
     publish(log, 'b');
@@ -49,7 +49,7 @@ describe('the view of publications', () => {
     });
   });
 
-  it('knows a topic by its trimming if the log has forgotten its beginning', () => {
+  it('knows a topic by its trimming if its first events were removed from the log', () => {
     const log = new LogOfTest();
     publish(log, 'a');
     const cutoff = '2026-03-01T08:00:04.000Z';

@@ -11,7 +11,7 @@ function runOf(log: LogOfTest): RunDocument | undefined {
   return folded(runsProjection, log.events).get('1');
 }
 
-/** The event as one that other runs led to. */
+/** The event, with a depth as if other runs had led to it. */
 const withDepth = (event: RecordedEvent, depth: string): RecordedEvent => ({
   ...event,
   metadata: { ...event.metadata, depth },
@@ -42,7 +42,7 @@ describe('a run in the runs view', () => {
     });
   });
 
-  it('has a depth if other runs led to it, and nothing more otherwise', () => {
+  it('has a depth if other runs led to it, and no such field otherwise', () => {
     const plain = log.add('run-1', 'RunRequested', request());
     const deep = folded(runsProjection, [withDepth(plain, '3')]).get('1');
     expect(deep).to.deep.equal({ ...runOf(log), depth: 3 });
@@ -56,7 +56,7 @@ describe('a run in the runs view', () => {
     expect(run).to.include({ state: 'canceled', depth: 2 });
   });
 
-  it('has the params that it was given, and the event that triggered it', () => {
+  it('has its params, and the event that triggered it', () => {
     const event = {
       id: 'event-1',
       topic: 'a.b',
@@ -221,7 +221,7 @@ describe('a run in the runs view', () => {
     expect(runOf(log)).to.not.have.property('parent_run_id');
   });
 
-  it("shows a step's arguments' hash and time, as far as they were recorded", () => {
+  it("shows the arguments' hash and the time of a step, if they were recorded", () => {
     const proof = { arguments_hash: 'ab', now: '2026-03-01T08:00:03.000Z' };
     log.add('run-1', 'RunRequested', request());
     log.add('run-1', 'RunStepCompleted', stepEnd('a'));
@@ -231,14 +231,14 @@ describe('a run in the runs view', () => {
     expect(second).to.include(proof);
   });
 
-  it('begins with the steps taken over from the run that it retries', () => {
+  it('starts with the steps reused from the run that it retries', () => {
     log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_steps: [stepEnd('a')] }));
     expect(runOf(log)?.retry_of).to.equal('0');
     expect(runOf(log)?.steps.map(({ step }) => step)).to.deep.equal(['a']);
     expect(runOf(log)?.reused).to.equal(1);
   });
 
-  it('counts also those that its worker has still to copy', () => {
+  it('also counts reused steps that its worker still has to copy', () => {
     const prior_results = { run_id: '0', steps: 3 };
     log.add('run-1', 'RunRequested', request({ retry_of: '0', prior_results }));
     expect(runOf(log)).to.deep.include({ steps: [], reused: 3 });
@@ -262,7 +262,7 @@ describe('a list of runs', () => {
     expect(ofSpan?.value).to.not.include('skipped');
   });
 
-  it("goes by the state alone, whose indexes have what is listed, and of a task by the task's", () => {
+  it("uses the index of the state alone, and for a task the task's index", () => {
     const start_time = '2026-03-01T00:00:00.000Z';
     for (const state of ['queued', 'failed'] as const) {
       expect(fieldsOf(runListing('*', { state }))).to.deep.equal(['state']);
@@ -273,7 +273,7 @@ describe('a list of runs', () => {
     }
   });
 
-  it("goes by the parent's index for the child runs of a run, also of a state", () => {
+  it("uses the parent's index for the child runs of a run, even with a state", () => {
     const ofParent = runListing('*', { parent_run_id: '1', state: 'failed' });
     expect(fieldsOf(ofParent)).to.deep.equal(['parent_run_id', 'state', 'listed']);
     const start_time = '2026-03-01T00:00:00.000Z';

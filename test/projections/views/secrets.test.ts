@@ -4,10 +4,26 @@ import { secretsProjection } from '../../../projections/views/secrets.ts';
 import { LogOfTest, folded } from '../recorded.ts';
 
 const sealed = { key_id: 'k1', data_key: 'ZGF0YSBrZXk=', value: 'c2VhbGVk' };
-const set = { name: 'X', version: 1, sealed, allow_hosts: ['a.example'], allow_tasks: null };
+const set = {
+  name: 'X',
+  version: 1,
+  sealed,
+  allow_hosts: ['a.example'],
+  allow_tasks: null,
+  expires_at: '2026-04-01T09:00:00.000Z',
+};
 const used = (last_at: string, more: object = {}) => ({
-  ...{ agent_id: 'a', secret_id: '1', name: 'X', secret_version: 1, source: 'store' },
-  ...{ task_id: 't', run_id: 'r', step: 's', count: 1, first_at: last_at, last_at },
+  agent_id: 'a',
+  secret_id: '1',
+  name: 'X',
+  secret_version: 1,
+  source: 'store',
+  task_id: 't',
+  run_id: 'r',
+  step: 's',
+  count: 1,
+  first_at: last_at,
+  last_at,
   ...more,
 });
 
@@ -23,9 +39,10 @@ describe('a secret in its view', () => {
   it('has no value, not even an encrypted one', () => {
     expect(JSON.stringify(secret())).not.to.match(/c2VhbGVk|ZGF0YS/);
     expect(secret()).to.include({ name: 'X', version: 1, key_id: 'k1' });
+    expect(secret()).to.include({ expires_at: '2026-04-01T09:00:00.000Z' });
   });
 
-  it('has the key that seals it, and its last use', () => {
+  it('has the key that encrypts it, and its last use', () => {
     log.add('secret-1', 'SecretResealed', { version: 1, key_id: 'k2', data_key: 'x' });
     log.add('uses-a-2026-03-01', 'SecretUsed', used('2026-03-01T10:00:00.000Z'));
     log.add('uses-b-2026-03-01', 'SecretUsed', used('2026-03-01T09:00:00.000Z', { task_id: 'u' }));
@@ -35,13 +52,13 @@ describe('a secret in its view', () => {
     expect(secret()).to.deep.include({ version: 2, last_used: last });
   });
 
-  it('is gone once it is deleted, and uses of other backends bring none', () => {
+  it('is gone once it is deleted, and does not appear because of uses of other backends', () => {
     log.add('secret-1', 'SecretDeleted', {});
     log.add('uses-a-2026-03-01', 'SecretUsed', used('2026-03-01T10:00:00.000Z'));
     expect(secret() ?? null).to.equal(null);
   });
 
-  it('is in the audit with each use', () => {
+  it('appears in the audit with each use', () => {
     log.add('uses-a-2026-03-01', 'SecretUsed', used('2026-03-01T10:00:00.000Z'));
     const [, event] = log.events;
     const use = event && auditDocumentOf(event);

@@ -14,14 +14,21 @@ import {
 } from '../../../projections/reading/statistics-figures.ts';
 import { lastDays, zoneNamed } from '../../../projections/reading/statistics-periods.ts';
 import type { DayDocument } from '../../../projections/views/statistics-days.ts';
+import { recentSumIn, type LastDayDocument } from '../../../projections/views/statistics-tasks.ts';
 import { statisticsProjection } from '../../../projections/views/statistics.ts';
 import { LogOfTest, failure, folded, success } from '../recorded.ts';
 
 const now = Date.parse('2026-03-02T12:00:00.000Z');
 
 const skip = {
-  ...{ task_id: 'task-1', task_revision: 0, created_by: 'agent-1', trigger: 'schedule' as const },
-  ...{ scheduled_for: null, priority: 5, reason: 'overlap' as const, because_of: 'run-1' },
+  task_id: 'task-1',
+  task_revision: 0,
+  created_by: 'agent-1',
+  trigger: 'schedule' as const,
+  scheduled_for: null,
+  priority: 5,
+  reason: 'overlap' as const,
+  because_of: 'run-1',
 };
 
 /** The days up to now, in UTC. */
@@ -102,7 +109,7 @@ describe('the statistics of a day', () => {
     expect(dayOf(log, 'all/2026-03-01').total).to.equal(3);
   });
 
-  it('keep what each task did lately, and whether it fails', () => {
+  it('keep the last days of each task, and whether it is failing', () => {
     const log = new LogOfTest();
     const last = (): unknown => folded(statisticsProjection, log.events).get('tasks/task-1');
     const started_at = '2026-03-01T08:00:00.000Z';
@@ -116,9 +123,15 @@ describe('the statistics of a day', () => {
       last_failure: '2026-03-01T08:00:02.000Z',
       failed_day: '2026-03-01',
     };
-    expect(last()).to.deep.equal({ ...known, failing: known.last_failure });
+    const took = { latest: { '2026-03-01': [1000, 2000] }, p95_ms: 2000 };
+    expect(last()).to.deep.equal({ ...known, ...took, failing: known.last_failure });
     log.add('run-3', 'RunSucceeded', success({ started_at: '2026-03-01T08:00:03.000Z' }));
-    const succeeded = { ...known, last_success: '2026-03-01T08:00:03.000Z' };
+    const succeeded = {
+      ...known,
+      ...took,
+      latest: { '2026-03-01': [1000, 2000, 0] },
+      last_success: '2026-03-01T08:00:03.000Z',
+    };
     expect(last()).to.deep.equal({ ...succeeded, recent: { '2026-03-01': [3, 1, 3000, 0] } });
     log.pass(40 * 86_400_000).add('run-4', 'RunSkipped', skip);
     expect(last()).to.deep.equal({
@@ -127,9 +140,108 @@ describe('the statistics of a day', () => {
       skipped_day: '2026-04-10',
     });
   });
+
+  it('sum the days of a task from its JSON alone', () => {
+    const log = new LogOfTest();
+    for (let day = 1; day <= 3; day += 1) {
+      const started_at = toIso(Date.parse('2026-03-01T08:00:00.000Z') + (day - 1) * 86_400_000);
+      for (let run = 0; run < day; run += 1) {
+        log.add(`run-${day}-${run}`, 'RunFailed', failure({ started_at }));
+      }
+      log.add(`run-${day}-skipped`, 'RunSkipped', skip);
+      log.pass(86_400_000);
+    }
+    const whole = folded(statisticsProjection, log.events).get('tasks/task-1') as LastDayDocument;
+    const recent = Object.entries(whole.recent ?? {});
+    const text = JSON.stringify(whole);
+    expect(recent).to.have.length(3);
+    const names = ['total', 'failed', 'ms', 'skipped'] as const;
+    for (const [first] of recent) {
+      for (const [last] of recent) {
+        const within = recent.filter(([day]) => day >= first && day <= last);
+        names.forEach((name, n) => {
+          const sum = within.reduce((before, [, figures]) => before + (figures[n] ?? 0), 0);
+          expect(recentSumIn(text, { first, last }, name), `${name}, ${first} to ${last}`).to.equal(
+            sum,
+          );
+        });
+      }
+    }
+    // The days of other fields do not count.
+    const day = { first: '2026-03-04', last: '2026-03-04' };
+    for (const other of [
+      '"day":"2026-03-04","recent":{}',
+      '"latest":{"2026-03-04":[7]},"recent":{}',
+      '"recent":{},"latest":{"2026-03-04":[7]}',
+      '"latest":{"2026-03-04":[7]}',
+    ]) {
+      expect(recentSumIn(`{${other}}`, day, 'total'), other).to.equal(0);
+    }
+  });
 });
 
-describe('the answers computed from days', () => {
+describe('the latest durations of a task', () => {
+  const day = 86_400_000;
+  let log: LogOfTest;
+  let at: number;
+  beforeEach(() => {
+    log = new LogOfTest();
+    at = Date.parse('2026-03-01T08:00:00.000Z');
+  });
+  const pass = (milliseconds: number): void => {
+    log.pass(milliseconds);
+    at += milliseconds;
+  };
+  const ran = (...durations: readonly number[]): void => {
+    for (const took of durations) {
+      at += 1000;
+      log.add(`run-${at}`, 'RunSucceeded', success({ started_at: toIso(at - took) }));
+    }
+  };
+  const range = (from: number, to: number): readonly number[] =>
+    Array.from({ length: to - from + 1 }, (_, n) => from + n);
+  const known = () =>
+    folded(statisticsProjection, log.events).get('tasks/task-1') as LastDayDocument;
+
+  it('are those of 100 runs, whatever the days', () => {
+    ran(...range(1, 60));
+    pass(day);
+    ran(...range(61, 130));
+    const { latest = {}, p95_ms } = known();
+    expect(Object.values(latest)).to.deep.equal([range(31, 60), range(61, 130)]);
+    expect(p95_ms).to.equal(125);
+    pass(day);
+    ran(...Array<number>(100).fill(7));
+    expect(Object.keys(known().latest ?? {})).to.deep.equal(['2026-03-03']);
+    expect(known().p95_ms).to.equal(7);
+  });
+
+  it('reach back seven days from the latest of them', () => {
+    ran(5000);
+    pass(6 * day);
+    ran(10);
+    expect(known().p95_ms).to.equal(5000);
+    pass(day);
+    ran(20);
+    expect(known().p95_ms).to.equal(20);
+  });
+
+  it('give as p95 the smallest duration that 95 % do not exceed', () => {
+    const durations = fc.array(fc.nat(100_000), { minLength: 1, maxLength: 100 });
+    fc.assert(
+      fc.property(durations, (values) => {
+        log = new LogOfTest();
+        at = Date.parse('2026-03-01T08:00:00.000Z');
+        ran(...values);
+        const sorted = values.toSorted((one, other) => one - other);
+        expect(known().p95_ms).to.equal(sorted[Math.ceil(values.length * 0.95) - 1]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('statistics computed from days', () => {
   const log = new LogOfTest();
   log.add(
     'run-1',
@@ -139,7 +251,7 @@ describe('the answers computed from days', () => {
   log.add('run-2', 'RunFailed', failure({ started_at: '2026-03-01T07:59:59.000Z' }));
   const days = [dayOf(log, 'task-1/2026-03-01')];
 
-  it('are of one namespace, and are added up for those who see several', () => {
+  it('are separate for each namespace, and added up for callers who see several', () => {
     const log = new LogOfTest();
     log.add('run-1', 'RunSucceeded', success({}));
     log.add('run-2', 'RunSucceeded', success({ task_id: 'task-2', namespace: 'north' }));
@@ -171,10 +283,16 @@ describe('the answers computed from days', () => {
     });
     const { day } = [...before.values()][0] as DayDocument;
     const kept = new LogOfTest();
-    kept.add(`kept-${day}`, 'StatisticsKept', { day, figures, complete: true });
+    for (const each of [log, kept]) {
+      each.add(`kept-${day}`, 'StatisticsKept', { day, figures, complete: true });
+    }
+    const followed = folded(statisticsProjection, log.events);
     expect(Object.fromEntries(folded(statisticsProjection, kept.events))).to.deep.equal(
-      Object.fromEntries(before),
+      Object.fromEntries(followed),
     );
+    // How long each run took is not kept.
+    expect(before.get('tasks/task-1')).to.include.keys('latest', 'p95_ms');
+    expect(followed.get('tasks/task-1')).not.to.include.any.keys('latest', 'p95_ms');
   });
 
   it('give the figures of a task over the period, with every day of it', () => {

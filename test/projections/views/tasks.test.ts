@@ -37,6 +37,31 @@ describe('a task in the tasks view', () => {
     });
   });
 
+  it('knows the secrets in its present pipeline', () => {
+    const naming = (...names: readonly string[]) => ({
+      params: { note: '${secrets.ELSEWHERE}' },
+      pipeline: names.map((name) => ({ uses: 'http.request', with: `\${secrets.${name}}` })),
+    });
+    const changeTo = (changes: object): void => {
+      log.add('task-1', 'TaskUpdated', {
+        changes,
+        rescheduled: false,
+        anchor,
+        next_fire_at: first,
+      });
+    };
+    expect(taskOf(log)).not.to.have.property('secrets');
+    changeTo({ payload: naming('A', 'B', 'A') });
+    expect(taskOf(log)?.secrets).to.deep.equal(['A', 'B']);
+    changeTo({ title: 'Sweep again' });
+    expect(taskOf(log)?.secrets).to.deep.equal(['A', 'B']);
+    changeTo({ payload: naming() });
+    expect(taskOf(log)).not.to.have.property('secrets');
+    const created = definition({ payload: naming('C') });
+    log.add('task-2', 'TaskCreated', { definition: created, anchor, next_fire_at: first });
+    expect(folded(tasksProjection, log.events).get('2')?.secrets).to.deep.equal(['C']);
+  });
+
   it('moves its next run with each fire, without counting as changed', () => {
     log.add('fires-1', 'Fired', fired(first, second));
     expect(taskOf(log)).to.deep.include({
@@ -113,7 +138,7 @@ describe('a task in the tasks view', () => {
 });
 
 describe('the topics view', () => {
-  it('has the active event tasks as listening, by pattern', () => {
+  it('lists the active event tasks that listen, by pattern', () => {
     const log = new LogOfTest();
     const listen = (id: string, schedule_expr: string | null): void => {
       const waiting = definition({ schedule_kind: 'event', schedule_expr });

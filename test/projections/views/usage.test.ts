@@ -8,10 +8,16 @@ import { LogOfTest, folded, request } from '../recorded.ts';
 const at = '2026-03-01T09:00:00.000Z';
 const artifact = artifactOf(new Uint8Array(300));
 
-describe('the view of what namespaces use', () => {
+describe('the view of the usage of namespaces', () => {
   const stepEnd = (result: unknown): StepEnd => ({
-    ...{ step: 'a', status: 'succeeded', result, error: null, log: [] },
-    ...{ started_at: at, finished_at: at, attempt: 1 },
+    step: 'a',
+    status: 'succeeded',
+    result,
+    error: null,
+    log: [],
+    started_at: at,
+    finished_at: at,
+    attempt: 1,
   });
   const end = { task_id: 'task-1', started_at: at, attempt: 1, output: {} };
   const runIn = (log: LogOfTest, id: string, namespace?: string): void => {
@@ -45,12 +51,17 @@ describe('the view of what namespaces use', () => {
     expect(kept).to.deep.equal({ events: 4, artifact_bytes: 600 });
   });
 
-  it('counts publications until they are trimmed', () => {
+  it('counts published events until they are trimmed', () => {
     const log = new LogOfTest();
     for (const _each of [1, 2, 3]) {
       log.add('topic-~sales~a', 'EventPublished', {
-        ...{ event_id: 'e', topic: 'a', payload: {}, source_agent_id: 's', published_at: at },
-        ...{ triggered_tasks: [], namespace: 'sales' },
+        event_id: 'e',
+        topic: 'a',
+        payload: {},
+        source_agent_id: 's',
+        published_at: at,
+        triggered_tasks: [],
+        namespace: 'sales',
       });
     }
     const trimmed = { cutoff: at, deleted_count: 2, first: 0, before: 2, oldest_at: at };

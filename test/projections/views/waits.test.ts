@@ -43,7 +43,7 @@ describe('the view of waits', () => {
     expect(waits().has('w3')).to.equal(false);
   });
 
-  it('ends a wait once, also when it is recorded again after its callback', () => {
+  it('ends a wait once, even if it is recorded again after its callback', () => {
     suspend('w', { kind: 'callback', token_hashes: ['h'], calling: true });
     resume('w', { by: { kind: 'callback' }, result: 1 });
     const ended_at = waits().get('w')?.ended_at;

@@ -45,7 +45,7 @@ describe("the scheduler's audit, after a clock was years ahead", () => {
     expect(audited.telemetry.audited('fire_without_run')).to.deep.equal({ found: 2, mended: 2 });
   });
 
-  it('releases a key of an ended run, though it was taken then', async () => {
+  it('releases a key of an ended run, even if it was taken then', async () => {
     await world.createTask('t', { schedule_expr: '0 0 1 1 *' });
     const name = { kind: 'concurrency', owner: 'agent-1', key: 'k' } as const;
     const now = START + 5 * year;

@@ -87,7 +87,7 @@ export class AuditedProcess {
     await this.#world.project([dueProjection, runsProjection]);
     await passOf(this.audit, this.#world, this.#clock);
     const report = parseReport(await this.#world.coordination.recall(SCHEDULER_REPORT));
-    if (report === null) throw new Error('the audit has told nothing');
+    if (report === null) throw new Error('the audit reported nothing');
     return report;
   }
 }

@@ -276,7 +276,7 @@ describe("the scheduler's audit", () => {
       store.onAppend = (stream) => {
         if (stream !== 'fires-t') return;
         tries += 1;
-        throw new EventStoreError('CONFLICT', 'somebody was faster', { stream });
+        throw new EventStoreError('CONFLICT', 'another writer was faster', { stream });
       };
       store.onRead = (stream) => {
         if (stream === 'fires-t') throw new EventStoreError('CORRUPT_EVENT', 'not of its schema');
@@ -352,7 +352,7 @@ describe("the scheduler's audit", () => {
     expect(audit.lastSuccess).to.equal(null);
   });
 
-  it('runs every minute, and only if it is wanted', async () => {
+  it('runs every minute, but only while it is wanted', async () => {
     let wanted = false;
     let passes = 0;
     const audit = new Audit({
@@ -385,9 +385,9 @@ describe("the scheduler's audit", () => {
       warmUp: async () => {},
       close: async () => {},
     };
-    const going = new Supervisor(clock, silent);
+    const supervisor = new Supervisor(clock, silent);
     const about = { version: '0', instance: '1', started: () => true };
-    const health = createHealth({ stores, clock, going, ...about });
+    const health = createHealth({ stores, clock, supervisor, ...about });
     const { body } = await health.report();
     const { checks } = body as { readonly checks: readonly Record<string, unknown>[] };
     const check = checks.find(({ name }) => name === 'scheduler');

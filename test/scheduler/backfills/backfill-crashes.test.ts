@@ -9,7 +9,7 @@ const span = { from: START - 4 * minute, to: START };
 
 /**
  * A backfill of five times, two at a time, takes eleven appends of its scheduler: a request for each run, a record for
- * each end, and the first record; fewer if it is canceled.
+ * each end, and the first record. A canceled one takes fewer.
  */
 const APPENDS = Array.from({ length: 11 }, (_, n) => n + 1);
 

@@ -30,7 +30,10 @@ export class BackfillWorld {
     this.world = world;
   }
 
-  /** Starts a process that executes backfills. `lead` is the name of its lease: with another name it leads beside others. */
+  /**
+   * Starts a process that executes backfills. `lead` is the name of its lease. With another name, it leads at the same
+   * time as others.
+   */
   async start(
     name: string,
     options: { readonly store?: WatchedStore; readonly lead?: string } = {},
@@ -161,11 +164,11 @@ export class BackfillProcess {
     this.#works.push(
       leadership.run(signal),
       live.follow(signal),
-      this.keep(() => this.backfills.follow(signal, () => this.ready.send())),
+      this.#keep(() => this.backfills.follow(signal, () => this.ready.send())),
     );
   }
 
-  private async keep(work: () => Promise<void>): Promise<void> {
+  async #keep(work: () => Promise<void>): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await work().catch((error: unknown) => this.failures.push(error));
     }

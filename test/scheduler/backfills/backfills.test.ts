@@ -369,7 +369,7 @@ describe('a backfill', () => {
     });
   });
 
-  it('is executed once if two processes believe to be the leader', async () => {
+  it('is executed once if two processes believe they are the leader', async () => {
     await all.start('one', { lead: 'a' });
     await all.start('two', { lead: 'b' });
     await all.request('b', 't', before, { concurrency: 4 });
@@ -383,7 +383,7 @@ describe('a backfill', () => {
     });
   });
 
-  it('is left to the leader until that is gone', async () => {
+  it('is left to the leader until the leader is gone', async () => {
     const one = await all.start('one');
     const two = await all.start('two');
     await all.request('b', 't', before);

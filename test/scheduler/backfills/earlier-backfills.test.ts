@@ -67,7 +67,7 @@ describe('concurrent backfills of missing times', () => {
     expect((await all.backfill('b')).progress).to.include({ requested: 2, existing: 3 });
   });
 
-  it('run each time once if two processes believe to be the leader', async () => {
+  it('run each time once if two processes believe they are the leader', async () => {
     await all.start('one', { lead: 'x' });
     await all.start('two', { lead: 'y' });
     await all.request('a', 't', span(-5, 0), { concurrency: 2 });
@@ -99,7 +99,7 @@ describe('concurrent backfills of missing times', () => {
         ({ type, data }) =>
           type === 'RunRequested' && 'scheduled_for' in data && data.scheduled_for === nominal,
       ).length;
-    // One run each, and another one where the first was canceled.
+    // One run for each time, and a second one for the time whose first run was canceled.
     expect(minutes(-5, 0).reduce((sum, nominal) => sum + of(nominal), 0)).to.equal(
       6 + canceled.length,
     );

@@ -57,7 +57,7 @@ describe('the order of starts and ends', () => {
     expect(end.over).to.equal(true);
   });
 
-  describe('of work on started runs', () => {
+  describe('with work on started runs', () => {
     it('begins it at once when no starts follow', () => {
       const begun: string[] = [];
       new StartsFirst().whenStarted(() => begun.push('one'));
@@ -77,7 +77,7 @@ describe('the order of starts and ends', () => {
       expect(begun).to.deep.equal([1, 2, 3]);
     });
 
-    it('keeps waiting when more starts follow meanwhile', async () => {
+    it('keeps waiting if more starts follow in the meantime', async () => {
       const startsFirst = new StartsFirst();
       const begun: string[] = [];
       const letBegin = startsFirst.hold();

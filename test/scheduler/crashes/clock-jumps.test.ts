@@ -45,7 +45,7 @@ describe('a clock that is set', () => {
       payload: { pipeline: [{ id: 'only', uses: 'act' }] },
     });
 
-  /** How often the time is looked at while it stands still, in many turns of the event loop. */
+  /** How often the process reads the clock in many turns of the event loop, while the time stands still. */
   const looksWhileStill = async (): Promise<number> => {
     const { clock } = world;
     const now = clock.now.bind(clock);
@@ -61,7 +61,7 @@ describe('a clock that is set', () => {
     return looks;
   };
 
-  /** Runs a pipeline by hand. */
+  /** Creates a task and requests a manual run of it. */
   const run = async (id: string, fields: Parameters<World['createTask']>[1]): Promise<void> => {
     await world.createTask(id, { ...fields, schedule_kind: 'event', schedule_expr: null });
     await requestManualRun(world.store, id, await world.task(id), world.context());
@@ -76,7 +76,7 @@ describe('a clock that is set', () => {
     (await world.events('run-')).filter(({ type }) => type === 'RunSucceeded').length;
 
   describe('back by an hour', () => {
-    it('fires nothing a second time, and goes on when it comes to what is not decided', async () => {
+    it('fires nothing a second time, and continues with the first undecided time', async () => {
       for (const policy of ['skip', 'latest', 'all'] as const) await create(policy, policy);
       await start('one');
       await world.clock.advance(5 * minute + second);
@@ -94,7 +94,7 @@ describe('a clock that is set', () => {
       expect(await ended()).to.equal(24);
     });
 
-    it('gives no step and no run more time than it has', async () => {
+    it('does not extend the timeout of a step or a run', async () => {
       await start('one');
       const nap = { id: 'nap', uses: 'nap', with: 20, timeout_seconds: 600 };
       await run('step', {
@@ -112,7 +112,7 @@ describe('a clock that is set', () => {
       expect(await ends()).to.deep.equal(['RunFailed', 'RunFailed', 'RunFailed']);
     });
 
-    it('leaves nobody with a lease that lasts an hour: another leads', async () => {
+    it('does not extend the lease of a dead leader, so another process leads', async () => {
       const one = await start('one');
       await world.clock.advance(second);
       expect(one.leadership.leads).to.equal(true);
@@ -123,7 +123,7 @@ describe('a clock that is set', () => {
       expect(two.leadership.leads).to.equal(true);
     });
 
-    it('leaves nobody alive for an hour who is dead: the run is taken over', async () => {
+    it('does not keep a dead worker alive for an hour, so its run is taken over', async () => {
       const pipeline = [{ id: 'long', uses: 'nap', with: 10 }];
       await world.createTask('t', {
         schedule_kind: 'event',
@@ -136,7 +136,7 @@ describe('a clock that is set', () => {
       expect(seen).to.have.lengthOf(1);
       await start('two');
       one.die();
-      // It was requested at a time that lies ahead now, and so is under way already.
+      // After the jump, the time of the request is in the future. A run that has not started would wait for it.
       await jump(-hour);
       await world.clock.advance(3 * LEASE);
       const types = (await world.events('run-')).map(({ type }) => type);
@@ -147,7 +147,7 @@ describe('a clock that is set', () => {
       expect(new Set(seen.map((each) => each.kind === 'call' && each.key)).size).to.equal(1);
     });
 
-    it('keeps no key from the run that waits for it', async () => {
+    it('does not keep a key from a run that waits for it', async () => {
       const fields = {
         concurrency_key: 'printer',
         payload: { pipeline: [{ id: 'print', uses: 'nap', with: 4 }] },
@@ -158,7 +158,7 @@ describe('a clock that is set', () => {
         await requestManualRun(world.store, 't', await world.task('t'), world.context());
       }
       await world.clock.advance(2 * second);
-      // Just a little, so that the runs' own time is soon there again.
+      // Runs do not start before the time of their request. This jump is short, so they are due again soon.
       await jump(-10 * second);
       await world.clock.advance(minute);
       expect(await ended()).to.equal(3);
@@ -172,7 +172,7 @@ describe('a clock that is set', () => {
       all: { fired: minutes(1, 67), skipped: [] },
     };
 
-    it('is an outage to the tasks: the misfire policy decides once', async () => {
+    it('acts like an outage: the misfire policy decides once', async () => {
       for (const policy of ['skip', 'latest', 'all'] as const) await create(policy, policy);
       await start('one');
       await start('two');
@@ -187,7 +187,7 @@ describe('a clock that is set', () => {
       }
     });
 
-    it('takes no time from a step or a run', async () => {
+    it('does not shorten the timeout of a step or a run', async () => {
       await start('one');
       const nap = { id: 'nap', uses: 'nap', with: 20, timeout_seconds: 30 };
       await run('t', { payload: { pipeline: [nap] }, timeout_seconds: 60, max_retries: 0 });
@@ -213,7 +213,7 @@ describe('a clock that is set', () => {
       expect(await ended()).to.equal(68);
     });
 
-    it('takes no run from a worker that lives', async () => {
+    it('takes no run from a live worker', async () => {
       const pipeline = [
         { id: 'long', uses: 'nap', with: 30, timeout_seconds: 7200 },
         { id: 'last', uses: 'act' },
@@ -229,7 +229,7 @@ describe('a clock that is set', () => {
       for (let n = 0; n < 4; n += 1) {
         await requestManualRun(world.store, 't', await world.task('t'), world.context());
       }
-      // Two looks before one can say again that it is alive.
+      // After the jump, process `two` looks for dead workers before process `one` can renew its heartbeat.
       await world.clock.advance(1700);
       await jump(hour);
       await world.clock.advance(3 * LEASE);

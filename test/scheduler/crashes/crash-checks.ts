@@ -5,14 +5,14 @@ import type { Seen } from './crash-process.ts';
 import { START } from '../scheduler-world.ts';
 
 /*
- * What must hold of the log of a kind of task, whatever has died, worked out from the kind alone: no line of the
- * service's own schedules, policies or folds is in here.
+ * What must be true of the log after a crash, whichever process has died. The expectations come from the kind of task
+ * alone, without the service's own schedules, policies or folds.
  */
 
 const endings = ['RunSucceeded', 'RunFailed', 'RunCanceled', 'RunSkipped'];
 const isEnding = ({ type }: RecordedEvent): boolean => endings.includes(type);
 
-/** One thing that must have one run: a fire of a task, or an event that a task listens to. */
+/** A cause that must have exactly one run: a fire of a task, or an event that triggers it. */
 interface Owed {
   readonly cause: string;
   readonly due: number;
@@ -24,7 +24,7 @@ function owedBy(kind: Kind): readonly Owed[] {
   );
 }
 
-/** The runs of a log that nobody asked for by hand, each under what it is owed to. */
+/** The runs of a log that were not requested manually, each under its cause. */
 function runsByCause(log: readonly RecordedEvent[]): Map<string, (readonly RecordedEvent[])[]> {
   const published = new Map<string, unknown>();
   const streams = new Map<string, RecordedEvent[]>();
@@ -52,18 +52,18 @@ function runsByCause(log: readonly RecordedEvent[]): Map<string, (readonly Recor
   return runs;
 }
 
-/** What is owed and not done, in words; undefined when all is. */
+/** Describes a run that is missing or unfinished. Undefined if there is none. */
 export function leftToDo(kind: Kind, log: readonly RecordedEvent[]): string | undefined {
   const runs = runsByCause(log);
   for (const { cause } of owedBy(kind)) {
     const [events] = runs.get(cause) ?? [];
     if (events === undefined) return `${cause} has no run`;
-    if (!events.some(isEnding)) return `the run of ${cause} goes on: ${events.at(-1)?.type}`;
+    if (!events.some(isEnding)) return `the run of ${cause} is unfinished: ${events.at(-1)?.type}`;
   }
   return undefined;
 }
 
-/** All that is wrong with a log in which nothing is left to do. */
+/** All faults of a log in which all runs have ended. */
 export function faultsOfLog(kind: Kind, log: readonly RecordedEvent[]): string[] {
   return [
     ...faultsOfFires(kind, log),
@@ -74,17 +74,17 @@ export function faultsOfLog(kind: Kind, log: readonly RecordedEvent[]): string[]
   ];
 }
 
-/** Each nominal time is decided once, and as a fire: all that is late is still within its grace. */
+/** Each nominal time is decided once and fires, because the grace period covers every delay here. */
 function faultsOfFires(kind: Kind, log: readonly RecordedEvent[]): string[] {
   return Object.keys(kind.tasks).flatMap((task) => {
     const fires = log.filter(({ stream }) => stream === `fires-${task}`);
     const found = fires.map((event) => (event.type === 'Fired' ? event.data.nominal : event.type));
     const wanted = kind.published ? [] : kind.due.map((due) => toIso(START + due * 1000));
-    return String(found) === String(wanted) ? [] : [`${task} has decided ${found.join()}`];
+    return String(found) === String(wanted) ? [] : [`the decisions of ${task} are ${found.join()}`];
   });
 }
 
-/** Each is owed to one thing, has ended once, as it may, and was led by one at a time. */
+/** Each cause has one run. The run ends once, in an allowed way, and is executed by one process at a time. */
 function faultsOfRuns(kind: Kind, log: readonly RecordedEvent[]): string[] {
   const faults: string[] = [];
   const runs = runsByCause(log);
@@ -109,28 +109,29 @@ function faultsOfStarts(events: readonly RecordedEvent[]): string[] {
   let running = false;
   const faults: string[] = [];
   for (const { type, revision } of events) {
-    if (type === 'RunStarted' && running) faults.push(`is started while it runs (${revision})`);
+    if (type === 'RunStarted' && running) faults.push(`started while it was running (${revision})`);
     if (type === 'RunStarted') running = true;
     if (type === 'RunInterrupted' || type === 'RunAttemptFailed') running = false;
   }
   return faults;
 }
 
-/** No two runs were ever running at a time. */
+/** No two runs are ever running at once. */
 function faultsOfExclusion(log: readonly RecordedEvent[]): string[] {
   const faults: string[] = [];
   const running = new Set<string>();
   for (const event of log) {
     if (!event.stream.startsWith('run-')) continue;
-    // One that was interrupted keeps its place until it goes on.
+    // An interrupted run counts as running, because it keeps its slot until it continues.
     if (event.type === 'RunStarted') running.add(event.stream);
     else if (isEnding(event) || event.type === 'RunAttemptFailed') running.delete(event.stream);
-    if (running.size > 1) faults.push(`at ${event.position} ${[...running].join(' and ')} run`);
+    if (running.size > 1)
+      faults.push(`at ${event.position} ${[...running].join(' and ')} are running`);
   }
   return faults;
 }
 
-/** A payload that a request leaves out is in the log before the request, once. */
+/** If a request lacks the payload of its event, the log has the payload once, before the request. */
 function faultsOfPayloads(log: readonly RecordedEvent[]): string[] {
   return log.flatMap((event, index) => {
     if (event.type !== 'RunRequested' || event.data.event === null) return [];
@@ -144,21 +145,24 @@ function faultsOfPayloads(log: readonly RecordedEvent[]): string[] {
   });
 }
 
-/** What did not run for another's sake names one that was requested, and (for an overlap) was not over. */
+/** A run that was skipped because of another run names one that exists and, for an overlap, was unfinished. */
 function faultsOfSkips(log: readonly RecordedEvent[]): string[] {
   return log.flatMap((event, index) => {
     if (event.type !== 'RunSkipped') return [];
     const { reason, because_of } = event.data;
     const other = log.filter(({ stream }) => stream === `run-${String(because_of)}`);
-    if (other.length === 0) return [`${event.stream} is skipped because of nothing`];
+    if (other.length === 0)
+      return [`${event.stream} is skipped because of a run that does not exist`];
     const over = log.slice(0, index).some((each) => other.includes(each) && isEnding(each));
-    return reason === 'overlap' && over ? [`${event.stream} is skipped for one that is over`] : [];
+    return reason === 'overlap' && over
+      ? [`${event.stream} is skipped because of a run that had ended`]
+      : [];
   });
 }
 
 /**
- * A step is called under one key, at most once for each start of its run, at least once where its run has succeeded,
- * and never again once the log has its end.
+ * All calls of a step have the same idempotency key. A step is called at most once for each start of its run, at least
+ * once if the run succeeds, and never after the log has its end.
  */
 export function faultsOfSteps(log: readonly RecordedEvent[], seen: readonly Seen[]): string[] {
   const faults: string[] = [];
@@ -176,7 +180,7 @@ export function faultsOfSteps(log: readonly RecordedEvent[], seen: readonly Seen
     keys.set(step, each.key);
     calls.set(step, (calls.get(step) ?? 0) + 1);
   }
-  if (new Set(keys.values()).size !== keys.size) faults.push('two steps have one key');
+  if (new Set(keys.values()).size !== keys.size) faults.push('two steps share a key');
   for (const [step, count] of calls) {
     const stream = `run-${step.split(' ')[0]}`;
     const starts = log.filter((each) => each.stream === stream && each.type === 'RunStarted');

@@ -1,23 +1,23 @@
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 
-/** How a run ended, as the matrix says it. */
+/** How a run ended. */
 export type End = 'succeeded' | 'skipped' | 'canceled' | 'failed';
 
-/** A kind of task that processes are killed under, and what must come of it whatever is killed. */
+/** A kind of task, and its expected results, whichever process is killed. */
 export interface Kind {
   readonly name: string;
   /** Fields of its tasks, by id. */
   readonly tasks: Readonly<Record<string, Partial<TaskDefinition>>>;
-  /** Nominal times of each task, in seconds after the start; or of the events that are published for it. */
+  /** Nominal times of each task, or the times when events are published for it. In seconds after the start. */
   readonly due: readonly number[];
   readonly published?: boolean;
-  /** Beside the due time, in the payload of each published event. */
+  /** Added to the due time in the payload of each published event. */
   readonly padding?: string;
-  /** No two runs of all its tasks run at a time. */
+  /** At most one run of all its tasks may run at once. */
   readonly exclusive?: boolean;
-  /** How long after its last run another may be asked for by hand, which is to succeed. Milliseconds; default 0. */
+  /** How long after its last run a manual run must succeed. Milliseconds; default 0. */
   readonly restsFor?: number;
-  /** How the run of a nominal time may end. A crash shifts what overlaps; it loses and doubles nothing. */
+  /** How the run of a nominal time may end. A crash may change which runs overlap, but loses and duplicates none. */
   readonly ends: (due: number) => readonly End[];
 }
 
@@ -53,7 +53,7 @@ export const kinds: readonly Kind[] = [
     tasks: { t: { ...everyTenSeconds, ...long, overlap_policy: 'skip' } },
     due,
     exclusive: true,
-    // The first has nothing before it.
+    // The first run has no earlier run to overlap with.
     ends: (at) => (at === 10 ? ['succeeded'] : ['succeeded', 'skipped']),
   },
   {
@@ -61,7 +61,7 @@ export const kinds: readonly Kind[] = [
     tasks: { t: { ...everyTenSeconds, ...long, overlap_policy: 'queue' } },
     due,
     exclusive: true,
-    // One may run and one may wait.
+    // One run may run and one may wait, so only the third can be skipped.
     ends: (at) => (at === 30 ? ['succeeded', 'skipped'] : ['succeeded']),
   },
   {
@@ -69,7 +69,7 @@ export const kinds: readonly Kind[] = [
     tasks: { t: { ...everyTenSeconds, ...long, overlap_policy: 'cancel_running' } },
     due,
     exclusive: true,
-    // Nothing comes after the last.
+    // No later run cancels the last one.
     ends: (at) => (at === 30 ? ['succeeded'] : ['succeeded', 'canceled']),
   },
   {

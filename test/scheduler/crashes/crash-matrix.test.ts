@@ -4,7 +4,7 @@ import { everyCrash, matrixTable, someOf, type MadeCrash } from './crash-matrix.
 import { crash, type Outcome } from './crash-scenario.ts';
 import { longVersions } from '../../support/left-out.ts';
 
-/** `SVC_TEST_LONG=1`: every append of every kind of task; else each sort of append once. */
+/** `SVC_TEST_LONG=1`: crashes at every append of every kind of task, not just once at each combination of event types. */
 const long = longVersions();
 
 describe('a process that dies between a due time and the end of its run', function () {
@@ -20,32 +20,32 @@ describe('a process that dies between a due time and the end of its run', functi
     if (process.env['SVC_TEST_TABLE'] === '1') console.log(matrixTable(made));
   });
 
-  it('is what all goes well without', () => {
+  it('causes no faults while it lives', () => {
     for (const [{ name }, { faults, died }] of quiet) {
       expect({ name, faults, died }).to.deep.equal({ name, faults: [], died: false });
     }
   });
 
   for (const when of ['before', 'after'] as const) {
-    it(`${when} an append, loses and doubles nothing, whatever the append and the kind of task`, async () => {
+    it(`${when} an append, neither loses nor duplicates a run, whatever the append and the kind of task`, async () => {
       const all = everyCrash(quiet).filter(({ point }) => point.when === when);
       const faults: string[] = [];
       for (const planned of long ? all : someOf(all)) {
         const outcome = await crash(planned.kind, [planned.point]);
         made.push({ ...planned, outcome });
         const where = `${planned.kind.name}, ${when} append ${planned.point.append} (${planned.append})`;
-        if (!outcome.died) faults.push(`${where}: nothing died`);
+        if (!outcome.died) faults.push(`${where}: no process died`);
         faults.push(...outcome.faults.map((fault) => `${where}: ${fault}`));
       }
       expect(faults).to.deep.equal([]);
     });
   }
 
-  it('and whose follower dies too, loses and doubles nothing', async () => {
+  it('and whose successor dies too, neither loses nor duplicates a run', async () => {
     const faults: string[] = [];
     let deaths = 0;
     for (const [index, kind] of kinds.entries()) {
-      // Without a table of all: at appends that differ from kind to kind.
+      // The points vary from kind to kind, because all combinations would be too many.
       for (let turn = 0; turn < (long ? 12 : Number(index % 4 === 0)); turn += 1) {
         const points = [3 + ((turn + index) % 5), 1 + ((turn * 5 + index) % 7)].map(
           (append, at) => ({ append, when: (turn + at) % 2 === 0 ? 'before' : 'after' }) as const,

@@ -3,22 +3,26 @@ import type { Kind } from './crash-kinds.ts';
 import type { CrashPoint } from './crash-process.ts';
 import type { Outcome } from './crash-scenario.ts';
 
-/** A crash to be made: of a kind of task, at an append. */
+/** A crash to perform: at an append of a kind of task. */
 export interface PlannedCrash {
   readonly kind: Kind;
   readonly point: CrashPoint;
-  /** The append as it was when nothing died: the types of its events. */
+  /** The event types of the append when no process died. */
   readonly append: string;
-  /** What the kind comes to when nothing dies. */
+  /** The outcome of the kind when no process dies. */
   readonly quiet: Outcome;
 }
 
-/** One that was made. */
+/** A crash that was performed. */
 export interface MadeCrash extends PlannedCrash {
   readonly outcome: Outcome;
 }
 
-/** A crash before and after every append of every kind; after those that the log took. @param quiet what each kind came to when nothing died */
+/**
+ * A crash before every append of every kind, and after every append that the log accepted.
+ *
+ * @param quiet the outcome of each kind when no process died
+ */
 export function everyCrash(quiet: ReadonlyMap<Kind, Outcome>): PlannedCrash[] {
   return [...quiet].flatMap(([kind, outcome]) =>
     outcome.appends.flatMap((append, index) => {
@@ -36,11 +40,14 @@ export function everyCrash(quiet: ReadonlyMap<Kind, Outcome>): PlannedCrash[] {
   );
 }
 
-/** Of all crashes as few as meet each append before and after it, spread over the kinds; the same each time. */
+/**
+ * The smallest selection that has a crash before and after each combination of event types. It is spread over the kinds
+ * and always the same.
+ */
 export function someOf(all: readonly PlannedCrash[]): PlannedCrash[] {
   const met = new Map<string, PlannedCrash>();
   const used = new Map<Kind, number>();
-  // What few kinds meet is given to them first.
+  // Appends that few kinds have come first, because they leave the least choice.
   const kindsOf = byName(all);
   const rarest = [...kindsOf].sort(([, a], [, b]) => a.length - b.length);
   for (const [name, crashes] of rarest) {
@@ -65,7 +72,7 @@ function byName<T extends PlannedCrash>(crashes: readonly T[]): Map<string, T[]>
   return groups;
 }
 
-/** The matrix as text: a line for each point of death, and what came of all crashes there. */
+/** The matrix as text. Each line is a point of death with the outcomes of all crashes there. */
 export function matrixTable(crashes: readonly MadeCrash[]): string {
   const columns = [
     { title: 'dies' },
@@ -94,13 +101,13 @@ function rowOf(name: string, made: readonly MadeCrash[]): (string | number)[] {
     sum(({ ends }) => ends['canceled']),
     sum(({ takenOver }) => takenOver),
     sum(({ madeUp }) => madeUp),
-    // Beyond what is called again where nothing dies: a step that fails and is tried again.
+    // Without the calls that also repeat when no process dies: retries of failed steps.
     made.reduce((total, { outcome, quiet }) => total + outcome.calledAgain - quiet.calledAgain, 0),
     sum(({ faults }) => faults.length),
   ];
 }
 
-/** The order in which things happen between due and done. */
+/** The usual order of events from the due time to the end of the run. */
 const course = [
   'Fired',
   'KeyUsed',

@@ -31,30 +31,30 @@ import { noSecrets } from '../../support/test-secrets.ts';
 /** Milliseconds that a lease and a heartbeat last here. */
 export const LEASE = 3000;
 
-/** What the outside saw of a process: a call of a step's tool, or a success of a step that the log has taken. */
+/** An observed effect of a process: a call of a step's tool, or a step's success that the log accepted. */
 export type Seen =
   | { readonly kind: 'call'; readonly run: string; readonly step: string; readonly key: string }
   | { readonly kind: 'recorded'; readonly run: string; readonly step: string };
 
-/** A point at which a process dies: its n-th append, before it is written or when only the answer is missing. */
+/** Where a process dies: at its n-th append, either before it is written or before the response. */
 export interface CrashPoint {
   readonly append: number;
   readonly when: 'before' | 'after';
 }
 
 /**
- * Scheduler, run requester and worker as the service puts them together, in a world's time and over its stores, as
- * one process: it dies as a whole, at an append of a test's choice.
+ * Scheduler, run requester and worker in one process, composed like the service's, with the clock and stores of a
+ * world. The process dies as a whole, at an append that a test chooses.
  */
 export class CrashProcess {
   readonly id: string;
   readonly store: WatchedStore;
   readonly ready = new Signal('the process to be ready');
-  /** What was appended so far, in the order in which it was begun: the types of the events of each. */
+  /** The event types of each append so far, in the order in which the appends began. */
   readonly appends: string[] = [];
-  /** Which of them the log took, counted from 1; others lost a race. */
+  /** The numbers of the appends that the log accepted, from 1. The others lost a race. */
   readonly written = new Set<number>();
-  /** What failed that is to begin anew by itself. */
+  /** Failures of work that should restart by itself. */
   readonly failures: unknown[] = [];
   readonly scheduler: Scheduler;
   readonly leadership: Leadership;
@@ -62,21 +62,21 @@ export class CrashProcess {
   readonly keeper: KeySemaphore;
   readonly membership: Membership;
   onDeath: () => void = () => {};
-  private point: CrashPoint | null = null;
-  private readonly seen: Seen[];
-  private readonly controller = new AbortController();
-  private readonly works: Promise<unknown>[] = [];
+  #point: CrashPoint | null = null;
+  readonly #seen: Seen[];
+  readonly #controller = new AbortController();
+  readonly #works: Promise<unknown>[] = [];
 
   constructor(world: World, id: string, seen: Seen[]) {
     this.id = id;
-    this.seen = seen;
+    this.#seen = seen;
     const store = (this.store = world.connect());
-    this.watch();
+    this.#watch();
     const { clock, readModel } = world;
     const telemetry = silent;
     const coordination = whileAlive(world.coordination, () => !store.dead);
-    const { signal } = this.controller;
-    // All that it does ends with it.
+    const { signal } = this.#controller;
+    // All work of the process listens to this signal, which would cause a warning.
     setMaxListeners(50, signal);
     const live = new LiveStreams(store, 'task-', taskFold);
     const tasks = new PinnedTasks(store, live);
@@ -92,7 +92,7 @@ export class CrashProcess {
     const queue = new RunQueue(store, readModel, clock, telemetry);
     const forWork = { ...shared, queue, membership };
     const keeper = (this.keeper = new KeySemaphore({ ...forWork, hasRoom: () => false }));
-    const tools = this.tools();
+    const tools = this.#tools();
     const executor = new RunExecutor({
       ...forWork,
       runPipeline: pipelineRunner({ ...shared, tools, secrets: noSecrets }),
@@ -115,23 +115,27 @@ export class CrashProcess {
     const forSchedule = { ...shared, index, leadership, early, requests: requester };
     this.scheduler = createScheduler({ ...forSchedule, name: id });
     const takeOver = new TakeOver(forWork);
-    const started = [new Signal('what is due'), new Signal('runs'), new Signal('keys')] as const;
+    const started = [
+      new Signal('the due index'),
+      new Signal('the queue'),
+      new Signal('keys'),
+    ] as const;
     void Promise.all(started.map((each) => each.wait())).then(() => this.ready.send());
-    this.works.push(
+    this.#works.push(
       leadership.run(signal),
       membership.run(signal),
       live.follow(signal),
       keeper.recheckPeriodically(signal),
       takeOver.run(signal),
-      this.keep(() => requester.follow(signal)),
-      this.keep(() => keeper.follow(signal, () => started[2].send())),
-      this.keep(() =>
+      this.#keep(() => requester.follow(signal)),
+      this.#keep(() => keeper.follow(signal, () => started[2].send())),
+      this.#keep(() =>
         index.follow(signal, () => {
           this.scheduler.start();
           started[0].send();
         }),
       ),
-      this.keep(() =>
+      this.#keep(() =>
         queue.follow(signal, () => {
           this.worker.start();
           started[1].send();
@@ -140,17 +144,17 @@ export class CrashProcess {
     );
   }
 
-  /** Dies at an append; counted from the first of its life. */
+  /** Makes the process die at an append. Its first append has number 1. */
   crashAt(point: CrashPoint): void {
-    this.point = point;
+    this.#point = point;
   }
 
-  private watch(): void {
-    // Of several that are under way at once each is known by its events.
+  #watch(): void {
+    // Concurrent appends are distinguished by their events.
     const numbers = new Map<readonly NewEvent[], number>();
     const { store } = this;
     const reached = (append: number, when: CrashPoint['when']): void => {
-      if (this.point?.append === append && this.point.when === when) this.die();
+      if (this.#point?.append === append && this.#point.when === when) this.die();
     };
     store.onAppend = (_stream, events) => {
       const append = this.appends.push(events.map(({ type }) => type).join('+'));
@@ -162,7 +166,7 @@ export class CrashProcess {
         if (type !== 'RunStepCompleted') continue;
         const { step, status } = data;
         if (status !== 'succeeded') continue;
-        this.seen.push({ kind: 'recorded', run: stream.slice('run-'.length), step });
+        this.#seen.push({ kind: 'recorded', run: stream.slice('run-'.length), step });
       }
       const append = numbers.get(events) ?? 0;
       this.written.add(append);
@@ -170,15 +174,18 @@ export class CrashProcess {
     };
   }
 
-  /** `act` has an effect outside, `note` too and answers at once, `nap` takes time besides, `flaky` fails in a run's first attempt. */
-  private tools(): ToolRegistry {
+  /**
+   * All tools have an outside effect. `note` is synchronous, `nap` also takes time, and `flaky` fails in the first
+   * attempt of a run.
+   */
+  #tools(): ToolRegistry {
     const tools = new ToolRegistry();
     const register = (name: string, run: (args: JsonValue, call: ToolCall) => unknown): void => {
       tools.register({ name, description: name, schema: {}, run });
     };
     const called = async ({ runId, step, idempotencyKey: key }: ToolCall): Promise<void> => {
       if (this.store.dead) await new Promise<never>(() => {});
-      this.seen.push({ kind: 'call', run: runId, step, key });
+      this.#seen.push({ kind: 'call', run: runId, step, key });
     };
     register('act', async (_args, call) => called(call));
     tools.register({
@@ -187,7 +194,7 @@ export class CrashProcess {
       schema: {},
       synchronous: true,
       run: (_args, { runId: run, step, idempotencyKey: key }) => {
-        this.seen.push({ kind: 'call', run, step, key });
+        this.#seen.push({ kind: 'call', run, step, key });
       },
     });
     register('nap', async (seconds, call) => {
@@ -201,16 +208,16 @@ export class CrashProcess {
     return tools;
   }
 
-  /** Gone from one moment to the next: nothing more comes from it, and nothing it calls returns. */
+  /** Dies at once: it does nothing more, and none of its calls return. */
   die(): void {
     if (this.store.dead) return;
     this.store.dead = true;
-    this.controller.abort();
+    this.#controller.abort();
     this.onDeath();
   }
 
-  private async keep(work: () => Promise<void>): Promise<void> {
-    while (!this.controller.signal.aborted) {
+  async #keep(work: () => Promise<void>): Promise<void> {
+    while (!this.#controller.signal.aborted) {
       await work().catch((error: unknown) => this.failures.push(error));
     }
   }
@@ -220,12 +227,12 @@ export class CrashProcess {
     await this.scheduler.stop();
     await this.worker.drain(0);
     await this.keeper.settled();
-    this.controller.abort();
-    await Promise.all(this.works);
+    this.#controller.abort();
+    await Promise.all(this.#works);
   }
 }
 
-/** The coordination store as a process has it: out of its reach once it is dead. */
+/** The coordination store as seen by a process. It is unreachable once the process is dead. */
 function whileAlive(coordination: Coordination, isAlive: () => boolean): Coordination {
   return new Proxy(coordination, {
     get: (target, property) => {
@@ -234,7 +241,7 @@ function whileAlive(coordination: Coordination, isAlive: () => boolean): Coordin
       return (...given: readonly unknown[]): unknown =>
         isAlive()
           ? Reflect.apply(member, target, given)
-          : Promise.reject(new Error('whoever asks is dead'));
+          : Promise.reject(new Error('the process is dead'));
     },
   });
 }

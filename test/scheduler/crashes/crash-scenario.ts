@@ -6,34 +6,34 @@ import { faultsOfLog, faultsOfSteps, leftToDo } from './crash-checks.ts';
 import type { Kind } from './crash-kinds.ts';
 import { World } from '../scheduler-world.ts';
 
-/** What became of one kind of task when its process died at one point. */
+/** The outcome of one kind of task after its process died at one point. */
 export interface Outcome {
-  /** What the first process appended, each as the types of its events. */
+  /** The event types of each append of the first process. */
   readonly appends: readonly string[];
-  /** Which of them the log took, counted from 1. */
+  /** The numbers of the appends that the log accepted, from 1. */
   readonly written: ReadonlySet<number>;
   readonly died: boolean;
-  /** What is wrong in the end, in words. */
+  /** Descriptions of what was wrong at the end. */
   readonly faults: readonly string[];
-  /** Runs by how they ended. */
+  /** How many runs ended in each way. */
   readonly ends: Readonly<Record<string, number>>;
-  /** Runs whose worker was gone. */
+  /** How many runs were taken over from a dead worker. */
   readonly takenOver: number;
-  /** Runs that the second process requested for what the first had decided. */
+  /** How many runs the second process requested for fires that the first had decided. */
   readonly madeUp: number;
-  /** Calls of steps beyond the first of each. */
+  /** How many calls of steps were repetitions. */
   readonly calledAgain: number;
 }
 
-/** All that is owed must be done by then. Virtual seconds after the start. */
+/** All outstanding work must be done by then. Virtual seconds after the start. */
 const LIMIT = 300;
 
 /**
- * Lets one process lead a kind of task until it dies at a point, begins another over the same store in the same
- * moment, lets that one come to the end, and looks at what the log says.
+ * Lets one process lead a kind of task until it dies at a point. Then starts another process over the same store at
+ * the same instant, lets it finish the work, and checks the log.
  *
- * @param points where the first dies, and those that follow it; the one after them lives
- * @param beside how many more do the same from the beginning
+ * @param points where the first process and each successor dies; the last successor lives
+ * @param beside how many other processes run alongside from the beginning
  */
 export async function crash(
   kind: Kind,
@@ -76,7 +76,7 @@ export async function crash(
   }
 }
 
-/** @returns what is still owed when the time is over */
+/** @returns what is still unfinished at the time limit */
 async function comesToItsEnd(world: World, kind: Kind): Promise<string[]> {
   let left: string | undefined = 'everything';
   for (let second = 0; second < LIMIT; second += 5) {
@@ -93,7 +93,7 @@ async function comesToItsEnd(world: World, kind: Kind): Promise<string[]> {
   return [`after ${LIMIT} s: ${String(left)}`];
 }
 
-/** Nothing that is left over keeps a later run from its key or its place. */
+/** Checks that no remains of the crash keep a later run from its key or slot. */
 async function goesOn(world: World, kind: Kind): Promise<string[]> {
   await world.clock.advance(kind.restsFor ?? 0);
   for (const taskId of Object.keys(kind.tasks)) {
@@ -110,7 +110,7 @@ async function goesOn(world: World, kind: Kind): Promise<string[]> {
     );
     if (over.length === Object.keys(kind.tasks).length) return [];
   }
-  return [`a later run by hand has not succeeded after ${LIMIT} s`];
+  return [`a later manual run has not succeeded after ${LIMIT} s`];
 }
 
 function countsOf(
@@ -137,7 +137,7 @@ function countsOf(
 
 async function stopAll(world: World, processes: readonly CrashProcess[]): Promise<void> {
   const stopped = Promise.all(processes.map((process) => process.stop()));
-  // What is still being led on is given up after a while.
+  // Executions that do not stop are abandoned after ten seconds.
   const isBusy = processes.some(({ store, worker }) => !store.dead && worker.active > 0);
   if (isBusy) await world.clock.advance(15_000);
   await stopped;

@@ -10,7 +10,7 @@ const second = 1000;
 /** Due ten seconds after the start. */
 const NOMINAL = new Date(START + 10 * second).toISOString();
 
-describe('a run that waits for nothing and is due in the process that works', () => {
+describe('an instant run that is due in a process with a worker', () => {
   let world: World;
   const seen: Seen[] = [];
   const processes: CrashProcess[] = [];
@@ -50,7 +50,7 @@ describe('a run that waits for nothing and is due in the process that works', ()
   const isRequest = (events: readonly (NewEvent | RecordedEvent)[]): boolean =>
     events.some(({ type }) => type === 'RunRequested');
 
-  it('goes to the log together with its start', async () => {
+  it('is written together with its start', async () => {
     await createTask('note');
     const one = await start('one');
     await world.clock.advance(10 * second);
@@ -66,7 +66,7 @@ describe('a run that waits for nothing and is due in the process that works', ()
     expect(seen.filter(({ kind }) => kind === 'call')).to.have.length(1);
   });
 
-  it('says how long it is leased from when it truly began, also late', async () => {
+  it('has a lease that counts from its actual start, even if the start is late', async () => {
     await createTask('note');
     const one = await start('one');
     await world.clock.advance(9 * second);
@@ -80,7 +80,7 @@ describe('a run that waits for nothing and is due in the process that works', ()
     expect(lease).to.equal(LEASE);
   });
 
-  it('begins from the log where it may take time, needs a key or an overlap is looked at', async () => {
+  it('starts from the log if it may take time, needs a key, or has an overlap policy', async () => {
     const others: readonly [string, Partial<TaskDefinition>][] = [
       ['act', {}],
       ['note', { concurrency_key: 'printer' }],
@@ -102,7 +102,7 @@ describe('a run that waits for nothing and is due in the process that works', ()
     expect(one.appends.filter((append) => append.includes('RunSucceeded'))).to.have.length(4);
   });
 
-  it('begins from the log where another worker is the first choice for it', async () => {
+  it('starts from the log if another worker is preferred', async () => {
     await createTask('note');
     const two = [await start('one'), await start('two')] as const;
     await world.clock.advance(9 * second);
@@ -115,11 +115,11 @@ describe('a run that waits for nothing and is due in the process that works', ()
     expect(rest).to.deep.equal(['RunSucceeded']);
     const [, started] = await world.store.readStream(`run-${runId}`);
     const leader = two.find(({ leadership }) => leadership.leads)?.id;
-    // The leader decides; it begins the run itself only where nobody else is the first choice.
+    // The leader decides. It starts the run itself only if no other worker is preferred.
     expect(together).to.deep.equal(started?.metadata.source === leader ? [leader] : []);
   });
 
-  it('runs once where somebody has requested it before', async () => {
+  it('runs once if another process has requested it before', async () => {
     await createTask('note');
     const one = await start('one');
     let isFirst = true;
@@ -135,14 +135,14 @@ describe('a run that waits for nothing and is due in the process that works', ()
     expect(seen.filter(({ kind }) => kind === 'call')).to.have.length(1);
   });
 
-  it('goes on where the answer to its start was lost', async () => {
+  it('continues if the response to its start is lost', async () => {
     await createTask('note');
     const one = await start('one');
     let isFirst = true;
     one.store.afterAppend = (_stream, events) => {
       if (!isFirst || !isRequest(events)) return;
       isFirst = false;
-      throw new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost');
+      throw new EventStoreError('OUTCOME_UNKNOWN', 'the response was lost');
     };
     await world.clock.advance(60 * second);
     expect(isFirst).to.equal(false);
@@ -156,7 +156,7 @@ describe('a run that waits for nothing and is due in the process that works', ()
     expect(seen.filter(({ kind }) => kind === 'call')).to.have.length(1);
   });
 
-  it('is requested and left to others by a worker that stops', async () => {
+  it('is requested but left to other workers when its own worker stops', async () => {
     await createTask('note');
     const one = await start('one');
     await one.worker.drain(0);

@@ -3,13 +3,13 @@ import { toIso } from '../../../domain/clock.ts';
 import type { MisfirePolicy } from '../../../domain/vocabulary.ts';
 import { minute, START, World } from '../scheduler-world.ts';
 
-/** Three days of a task that is due each minute. */
+/** The fires that a minutely task misses in three days. */
 const MISSED = 3 * 24 * 60;
 
-/** The most that `all` runs of what was missed. */
-const MOST = 100;
+/** The most missed fires that the policy `all` runs. */
+const MAX_RUNS = 100;
 
-describe('an outage of three days, with 100 tasks that are due each minute', function () {
+describe('an outage of three days with 100 minutely tasks', function () {
   this.timeout(180_000);
   const policies = ['skip', 'latest', 'all'] as const;
   let world: World;
@@ -36,9 +36,9 @@ describe('an outage of three days, with 100 tasks that are due each minute', fun
       toIso(START + (MISSED - count + 1 + index) * minute),
     );
 
-  const wanted = { skip: 0, latest: 1, all: MOST };
+  const wanted = { skip: 0, latest: 1, all: MAX_RUNS };
   for (const policy of policies) {
-    it(`is one record of each task and ${wanted[policy]} runs, where the policy is ${policy}`, async () => {
+    it(`causes one record and ${wanted[policy]} runs for each task with the policy ${policy}`, async () => {
       const fires = await world.events('fires-');
       const runs = await world.events('run-');
       for (const id of byPolicy[policy]) {
@@ -64,7 +64,7 @@ describe('an outage of three days, with 100 tasks that are due each minute', fun
     });
   }
 
-  it('is no storm: nothing is written but that, and the next minute is as any other', async () => {
+  it('causes no other writes, and the next minute is like any other', async () => {
     const owed = policies.reduce(
       (sum, policy) => sum + byPolicy[policy].length * (1 + 2 * wanted[policy]),
       0,

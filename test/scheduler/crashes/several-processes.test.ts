@@ -3,17 +3,17 @@ import { kinds } from './crash-kinds.ts';
 import { crash } from './crash-scenario.ts';
 import { longVersions } from '../../support/left-out.ts';
 
-/** `SVC_TEST_LONG=1`: also with two, and with a death among three at each of the first appends. */
+/** `SVC_TEST_LONG=1`: also with two processes, and one of three dies at each of the first appends. */
 const long = longVersions();
 
-/** At which appends one of three dies. */
+/** The appends at which one of three processes dies. */
 const APPENDS = [1, 2, 3, 4, 5, 6];
 
 describe('several processes that schedule and work at once', function () {
   this.timeout(long ? 600_000 : 60_000);
 
   for (const count of long ? [2, 3] : [3]) {
-    it(`lose and double nothing as ${count}, whatever the kind of task`, async () => {
+    it(`neither lose nor duplicate a run with ${count} processes, whatever the kind of task`, async () => {
       const faults: string[] = [];
       for (const kind of kinds) {
         const outcome = await crash(kind, [], count - 1);
@@ -23,7 +23,7 @@ describe('several processes that schedule and work at once', function () {
     });
   }
 
-  it('lose and double nothing when one of three dies', async () => {
+  it('neither lose nor duplicate a run when one of three dies', async () => {
     const faults: string[] = [];
     let deaths = 0;
     for (const [index, kind] of kinds.entries()) {
@@ -39,7 +39,7 @@ describe('several processes that schedule and work at once', function () {
       }
     }
     expect(faults).to.deep.equal([]);
-    // Which of the three appends what is not known beforehand.
+    // Which of the three makes an append is not known beforehand, so not every planned death happens.
     expect(deaths).to.be.greaterThan(0);
   });
 });

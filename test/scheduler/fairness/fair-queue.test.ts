@@ -23,7 +23,7 @@ const queueOf = (weights: Readonly<Record<string, number>> = {}): FairQueue<Item
     weightOf: (namespace) => weights[namespace] ?? 1,
   });
 
-/** Takes items until none may go. */
+/** Takes items until no more may be taken. */
 function drained(queue: FairQueue<Item>, most = Infinity): readonly Item[] {
   const taken: Item[] = [];
   while (taken.length < most) {
@@ -41,7 +41,7 @@ function times(count: number, make: () => Item): readonly Item[] {
 }
 
 describe('a fair queue', () => {
-  it('gives each agent a turn, whoever came first', () => {
+  it('gives each agent a turn, regardless of who was first', () => {
     const queue = queueOf();
     for (const each of [...times(4, () => item('a')), ...times(2, () => item('b')), item('c')]) {
       queue.push(each);
@@ -49,7 +49,7 @@ describe('a fair queue', () => {
     expect(agentsOf(drained(queue))).to.equal('abcabaa');
   });
 
-  it('gives an agent its turn after one item of an agent with 10,000', () => {
+  it('gives an agent its turn after one item of another agent with 10,000', () => {
     const queue = queueOf();
     for (const each of times(10_000, () => item('a', 1))) queue.push(each);
     drained(queue, 100);
@@ -65,7 +65,7 @@ describe('a fair queue', () => {
     expect(own).to.deep.equal([urgent, old, young]);
   });
 
-  it('shares by the weights of namespaces, however many agents each has', () => {
+  it('shares turns by the weights of namespaces, however many agents each has', () => {
     const queue = queueOf({ one: 3, two: 1 });
     for (const agent of ['a', 'b', 'c', 'd', 'e']) {
       for (const each of times(100, () => item(agent, 5, 'two'))) queue.push(each);
@@ -78,7 +78,7 @@ describe('a fair queue', () => {
     }
   });
 
-  it('lets a namespace save nothing while it has nothing to do', () => {
+  it('gives a namespace no credit for the time when it has nothing to do', () => {
     const queue = queueOf({ one: 10 });
     queue.push(item('a', 5, 'one'));
     for (const each of times(50, () => item('z', 5, 'two'))) queue.push(each);
@@ -88,7 +88,7 @@ describe('a fair queue', () => {
     expect(Math.max(first.length, ...rest.map((some) => some.length))).to.equal(10);
   });
 
-  it('skips what no longer waits, without a turn', () => {
+  it('skips items that no longer wait, without using a turn', () => {
     const queue = queueOf();
     const gone = times(5, () => item('a'));
     for (const each of [...gone, item('a'), item('b'), item('b')]) queue.push(each);
@@ -120,7 +120,7 @@ describe('a fair queue', () => {
     expect(agentsOf(drained(queue))).to.equal('abd');
   });
 
-  it('looks again at a held agent whose new item goes first', () => {
+  it('checks a held agent again if its new item goes first', () => {
     const queue = queueOf();
     queue.push(item('a'));
     queue.peek();

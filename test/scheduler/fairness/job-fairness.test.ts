@@ -43,7 +43,11 @@ class WaitingJobs {
   /** The agents of the next jobs that a worker gets. */
   pick(most: number, tools: readonly string[] = ['print']): string {
     const offer: Offer = {
-      ...{ id: 'w', namespace: 'default', agent_id: 'x', name: 'w', labels: {} },
+      id: 'w',
+      namespace: 'default',
+      agent_id: 'x',
+      name: 'w',
+      labels: {},
       tools: tools.map((name) => ({ name, schema: {} })),
     };
     return this.index
@@ -54,7 +58,7 @@ class WaitingJobs {
 }
 
 describe('the jobs of several agents', () => {
-  it('go to workers in turns of the agents, whoever has more of them', () => {
+  it('go to workers in turns of the agents, however many each agent has', () => {
     const jobs = new WaitingJobs();
     jobs.add('a', { count: 10_000, priority: 1 });
     expect(jobs.pick(3)).to.equal('aaa');
@@ -62,7 +66,7 @@ describe('the jobs of several agents', () => {
     expect(jobs.pick(6)).to.equal('babaaa');
   });
 
-  it('take turns across the tools of a worker too', () => {
+  it('also take turns across the tools of a worker', () => {
     const jobs = new WaitingJobs();
     jobs.add('a', { count: 100, tool: 'print' });
     jobs.add('a', { count: 100, tool: 'bind' });

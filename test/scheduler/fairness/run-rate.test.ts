@@ -41,7 +41,7 @@ describe('the quota of runs in a minute', () => {
     if (clock.now() > START) clock.jumpTo(START);
   });
 
-  it('lets a run over it wait for the next minute, in all processes together', async () => {
+  it('makes a run over it wait for the next minute, across all processes', async () => {
     const [one, other] = [rateOf(), rateOf()];
     expect(await one.admit(run('a'))).to.deep.equal({ kind: 'go' });
     expect(await other.admit(run('b'))).to.deep.equal({ kind: 'go' });
@@ -50,7 +50,7 @@ describe('the quota of runs in a minute', () => {
     expect(await one.admit(run('c'))).to.deep.equal({ kind: 'go' });
   });
 
-  it('puts back those that come after it without counting them', async () => {
+  it('puts back later runs without counting them', async () => {
     const rate = rateOf();
     for (const id of ['a', 'b', 'c']) await rate.admit(run(id));
     expect(rate.park(run('d'))).to.equal(true);
@@ -60,7 +60,7 @@ describe('the quota of runs in a minute', () => {
     expect(rate.park(run('d'))).to.equal(false);
   });
 
-  it('counts a run once, however often it is admitted, and none that has started before', async () => {
+  it('counts a run once, however often it is admitted, and not if it has started before', async () => {
     const rate = rateOf();
     const waiting = run('a');
     await rate.admit(waiting);
@@ -73,7 +73,7 @@ describe('the quota of runs in a minute', () => {
     expect(rate.park(run('e', { startedAt: START }))).to.equal(false);
   });
 
-  it('does not concern other namespaces', async () => {
+  it('does not affect other namespaces', async () => {
     const rate = rateOf();
     for (const id of ['a', 'b', 'c']) await rate.admit(run(id));
     const elsewhere = run('x', { namespace: 'other' });
@@ -81,7 +81,7 @@ describe('the quota of runs in a minute', () => {
     expect([rate.park(elsewhere), rate.limits('other')]).to.deep.equal([false, false]);
   });
 
-  it('lets runs wait while the namespace has as many events in the log as it may', async () => {
+  it('makes runs wait while the namespace has reached its quota of events in the log', async () => {
     const rate = rateOf();
     events.inLog = 10;
     const wait = { kind: 'wait', until: START + 5000 };
@@ -94,7 +94,7 @@ describe('the quota of runs in a minute', () => {
     expect(await rate.admit(run('b', { namespace: 'full' }))).to.deep.equal({ kind: 'go' });
   });
 
-  it('starts runs uncounted while the coordination store is unavailable', async () => {
+  it('starts runs without counting them while the coordination store is unavailable', async () => {
     const rate = rateOf();
     store.isAway = true;
     for (const id of ['a', 'b', 'c']) {

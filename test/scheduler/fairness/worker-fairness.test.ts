@@ -33,7 +33,7 @@ describe('a worker of several agents', () => {
     await world.world.idle();
   }
 
-  /** The runs that have begun, in order. */
+  /** The runs that have started, in order. */
   const begun = (): readonly string[] => world.effects.map(({ run }) => run);
   const finish = (run: string): Promise<void> => world.let('one', run, 'a');
   const isBegun = (run: string): boolean => begun().includes(run);
@@ -49,7 +49,7 @@ describe('a worker of several agents', () => {
     expect([isBegun(urgentLast), isBegun(other)]).to.deep.equal([true, true]);
   });
 
-  it('takes turns again with an agent that has just been served', async () => {
+  it('takes turns even with an agent that has just had one', async () => {
     await world.start('one', { slots: 1 });
     await requestMany('alice', 20);
     await requestMany('bob', 20);
@@ -69,12 +69,12 @@ describe('a worker of several agents', () => {
     expect(one.worker.slotUse.limits_reached).to.deep.equal([
       { scope: 'agent', id: ALICE, taken: 56, limit: 56 },
     ]);
-    // Each end of its own lets the next of its runs start.
+    // The end of each of its runs lets the next one start.
     await finish(begun()[0] ?? '');
     expect(one.worker.active).to.equal(58);
   });
 
-  it('limits what the agents of one namespace hold together', async () => {
+  it('limits the slots that the agents of one namespace hold together', async () => {
     const limits = { perAgent: 3, perNamespace: 4 };
     const one = await world.start('one', { slots: 8, limits });
     await requestMany('alice', 5);
@@ -110,7 +110,7 @@ describe('a worker of several agents', () => {
     expect(isBegun(other)).to.equal(true);
   });
 
-  it('leaves runs over the quota of a minute in the queue, and starts them after a crash too', async () => {
+  it('leaves runs over the quota of a minute in the queue, and starts them even after a crash', async () => {
     await world.task('short', ['s'], { created_by: BOB });
     const quotas = { default: { runs_per_minute: 3 } };
     const one = await world.start('one', { quotas });

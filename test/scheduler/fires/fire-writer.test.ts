@@ -42,8 +42,14 @@ describe("the append of a fire's decision", () => {
     const schedule = evolveScheduleStateOf(null, created);
     if (schedule === null) throw new Error('the task has a schedule state');
     entry = {
-      ...{ taskId: 't', state: schedule, dueAt: due, deciding: true },
-      ...{ held: null, retryAt: 0, failures: 0, compiled: null },
+      taskId: 't',
+      state: schedule,
+      dueAt: due,
+      deciding: true,
+      held: null,
+      retryAt: 0,
+      failures: 0,
+      compiled: null,
     };
   });
 
@@ -70,7 +76,7 @@ describe("the append of a fire's decision", () => {
     const { definition, anchor } = entry.state;
     const decision = decideFires('t', entry.state, compileRule(definition, anchor), due);
     await writer.write(entry, decision, { now: due, isCrowded });
-    return appended.map(({ mayBeToldLater }) => mayBeToldLater);
+    return appended.map(({ mayAnnounceLater }) => mayAnnounceLater);
   };
 
   it('may be announced later when many tasks are due and its run starts here', async () => {

@@ -163,7 +163,7 @@ function ruleTasks(): Sailing[] {
   ];
 }
 
-/** Tasks that follow elapsed time, for some days about a change of clocks. */
+/** Tasks that follow elapsed time, for some days around a change of clocks. */
 function elapsedTasks(): Sailing[] {
   const about = (
     id: string,

@@ -10,9 +10,9 @@ import { minute, START, World } from '../scheduler-world.ts';
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Daily until the ends of a range were read before 7 became 0; START is a Monday. */
+/** On Sundays. An earlier release fired it daily, because it read the range after 7 had become 0. START is a Monday. */
 const sundays = { schedule_expr: '0 0 * * 7-7' } as const;
-/** By the wall clock until its interval was counted in real time: at 06:30Z in winter. */
+/** Every 24 hours of real time. An earlier release counted by the wall clock, which gives 06:30Z in winter. */
 const elapsed = {
   schedule_kind: 'rrule',
   schedule_expr: 'DTSTART;TZID=America/New_York:20251031T013000\nRRULE:FREQ=HOURLY;INTERVAL=24',
@@ -30,7 +30,7 @@ describe('a release that computes different fires', () => {
     await world.close();
   });
 
-  /** A task as an earlier release created it, which found another next fire. */
+  /** Creates a task like an earlier release, which computed a different next fire. */
   async function createdBefore(
     taskId: string,
     fields: Partial<TaskDefinition>,

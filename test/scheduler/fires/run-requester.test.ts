@@ -7,13 +7,14 @@ import { triggeredRunId } from '../../../domain/ids.ts';
 import { publishEvent } from '../../../domain/topics/publishing.ts';
 import { requireRun, runFold } from '../../../domain/runs/run.ts';
 import { cancelTaskCommand } from '../../../domain/tasks/task-commands.ts';
-import { minute, START, World } from '../scheduler-world.ts';
+import { minute, START, World, type SchedulerProcess } from '../scheduler-world.ts';
 import { deferred, type Deferred } from '../../support/signals.ts';
 import { ShiftedClock } from '../../support/shifted-clock.ts';
 
 const event = { topic: 'orders.new', payload: { n: 1 }, source_agent_id: 'agent-2' };
 const on = { schedule_kind: 'event', schedule_expr: 'orders.#' } as const;
 const hour = 60 * minute;
+const failed = 'could not request a run; retrying';
 
 describe('the requester of runs', () => {
   let world: World;
@@ -110,6 +111,7 @@ describe('the requester of runs', () => {
   describe('while the scheduler of its process is requesting a run', () => {
     let looks: number;
     let key: Deferred<void>;
+    let one: SchedulerProcess;
 
     beforeEach(async () => {
       looks = 0;
@@ -124,7 +126,7 @@ describe('the requester of runs', () => {
         if (stream.startsWith('run-')) looks += 1;
       };
       await world.createTask('t', { overlap_policy: 'queue' });
-      await world.start('one', { requester: true, store });
+      one = await world.start('one', { requester: true, store });
       await world.clock.advance(minute);
       await world.clock.advance(5000);
     });
@@ -138,12 +140,14 @@ describe('the requester of runs', () => {
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
     });
 
-    it('requests it once that has failed', async () => {
-      key.reject(new EventStoreError('UNAVAILABLE', 'away'));
+    it('requests it once the scheduler has failed', async () => {
+      key.reject(new EventStoreError('CORRUPT_EVENT', 'broken'));
       key = deferred();
       key.resolve();
       await world.clock.advance(5000);
       expect(await requestsOf('t')).to.deep.equal([toIso(START + minute)]);
+      const reported = one.lines.filter((line) => line.includes(failed));
+      expect(reported).to.deep.equal([failed, `succeeded again after: ${failed}`]);
     });
   });
 
@@ -181,7 +185,7 @@ describe('the requester of runs', () => {
       });
     });
 
-    it('gives the runs the depth of the event, also of a canceled task', async () => {
+    it('gives the runs the depth of the event, even those of a canceled task', async () => {
       for (const task of ['a', 'b']) await world.createTask(task, on);
       await world.createTask('c', { ...on, overlap_policy: 'skip' });
       await cancelTaskCommand(world.command('b'));
@@ -263,9 +267,12 @@ describe('the requester of runs', () => {
       expect(await requestsOf('b')).to.have.lengthOf(1);
       expect(await requestsOf('c')).to.have.lengthOf(1);
       expect(await requestsOf('a')).to.have.lengthOf(0);
+      // The other requests have succeeded, but this one still fails.
+      expect(one.lines).to.deep.equal(['leadership won', failed]);
       broken = false;
       await world.clock.advance(minute);
       expect(await requestsOf('a')).to.have.lengthOf(1);
+      expect(one.lines.slice(2)).to.deep.equal([`succeeded again after: ${failed}`]);
     });
 
     it('retries failed requests after a restart', async () => {
@@ -294,7 +301,7 @@ describe('the requester of runs', () => {
       one.store.onMessage = (_message, prefixes) => {
         if (broken || !prefixes.includes('topic-')) return;
         broken = true;
-        throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+        throw new EventStoreError('UNAVAILABLE', 'the subscription ended');
       };
       await publish(['t']);
       await world.idle();

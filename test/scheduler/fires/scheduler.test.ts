@@ -219,7 +219,7 @@ describe('the scheduler', () => {
         if (!prefixes.includes('fires-') || message.kind !== 'events' || broken > 0) return;
         broken += 1;
         await world.project([dueProjection]);
-        throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+        throw new EventStoreError('UNAVAILABLE', 'the subscription ended');
       };
       await cancelTaskCommand(world.command('t'));
       await world.idle();
@@ -254,7 +254,7 @@ describe('the scheduler', () => {
       one.store.afterAppend = (stream) => {
         if (lost || !stream.startsWith('fires-')) return;
         lost = true;
-        throw new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost');
+        throw new EventStoreError('OUTCOME_UNKNOWN', 'the response was lost');
       };
       await world.clock.advance(minute + 5000);
       const { fired, requested } = await world.outcome('t');

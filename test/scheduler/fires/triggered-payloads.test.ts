@@ -44,7 +44,7 @@ describe('the payload of an event that triggers tasks', () => {
 
   const stored = (): Promise<readonly RecordedEvent[]> => world.events('payload-');
 
-  it('is stored once, before the first run, where several tasks need it', async () => {
+  it('is stored once, before the first run, if several tasks need it', async () => {
     for (const task of ['a', 'b', 'c']) await world.createTask(task, on);
     const { event_id } = await publish(['a', 'b', 'c']);
     await start();
@@ -68,7 +68,7 @@ describe('the payload of an event that triggers tasks', () => {
     expect(event?.metadata).to.include({ namespace: 'shop', actor: 'service' });
   });
 
-  it('is copied where one task needs it, and where it has at most 1 KiB', async () => {
+  it('is copied if only one task needs it, or if it has at most 1 KiB', async () => {
     for (const task of ['a', 'b']) await world.createTask(task, on);
     const small = { text: 'x'.repeat(1_024 - JSON.stringify({ text: '' }).length) };
     await publish(['a']);
@@ -82,7 +82,7 @@ describe('the payload of an event that triggers tasks', () => {
   });
 
   describe('when its event is read again', () => {
-    /** The remembered position is lost. */
+    /** The saved position is lost. */
     const readAgain = async (): Promise<void> => {
       const recall = world.coordination.recall.bind(world.coordination);
       world.coordination.recall = () => Promise.resolve(null);
@@ -100,7 +100,7 @@ describe('the payload of an event that triggers tasks', () => {
       expect(await copies()).to.have.lengthOf(2);
     });
 
-    it('is not stored anew after retention has removed it with its runs', async () => {
+    it('is not stored again after retention has removed it with its runs', async () => {
       for (const task of ['a', 'b']) await world.createTask(task, on);
       const { event_id } = await publish(['a', 'b']);
       await start();

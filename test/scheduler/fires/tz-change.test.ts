@@ -12,7 +12,7 @@ const day = 24 * hour;
 const zone = 'Europe/Berlin';
 const daily = { schedule_expr: '0 9 * * *', timezone: zone } as const;
 
-/** A tz database in which a zone is so many hours from UTC from an instant on, and one hour before that. */
+/** Uses a tz database in which the zone is one hour ahead of UTC, and this many hours from an instant on. */
 function rules(version: string, hours: number, from: Instant = Number.NEGATIVE_INFINITY): void {
   useTzDatabase({
     version,
@@ -142,7 +142,7 @@ describe('a change of the tz database', () => {
     expect(findings).to.deep.equal({});
   });
 
-  it('leaves each decision with the version by which it was made', async () => {
+  it('leaves each decision with the version on which it was based', async () => {
     await world.createTask('t', { ...daily, misfire_policy: 'skip' });
     const first = await world.start('one');
     await world.clock.advance(day);

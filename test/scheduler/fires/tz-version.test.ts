@@ -14,7 +14,7 @@ describe('the version of the tz database in decisions', () => {
   });
   afterEach(() => world.close());
 
-  /** Types and versions of what a scheduler decides of a task in two days, one of which it was away for. */
+  /** Types and versions of a scheduler's decisions about a task in two days, on one of which it was down. */
   const decisionsOf = async (fields: Partial<TaskDefinition>): Promise<readonly unknown[]> => {
     await world.createTask('t', { misfire_policy: 'skip', ...fields });
     await world.clock.advance(day + 60 * minute);
@@ -28,7 +28,7 @@ describe('the version of the tz database in decisions', () => {
     ['Fired', version],
   ];
 
-  it('is recorded for cron in a time zone, in skipped spans too', async () => {
+  it('is recorded for cron in a time zone, also for skipped spans', async () => {
     const decisions = await decisionsOf({ ...berlin, schedule_expr: '0 9 * * *' });
     expect(decisions).to.deep.equal(both(tzVersion()));
     expect(tzVersion()).to.match(/^\d{4}[a-z]+$/);
@@ -62,7 +62,7 @@ describe('the version of the tz database in decisions', () => {
     expect(await decisionsOf(once)).to.deep.equal([['Fired', undefined]]);
   });
 
-  it('is left out of the runs', async () => {
+  it('is not recorded in the runs', async () => {
     await decisionsOf({ ...berlin, schedule_expr: '0 9 * * *' });
     const runs = await world.events('run-');
     expect(runs.map(({ metadata }) => metadata.tzVersion)).to.deep.equal([undefined]);

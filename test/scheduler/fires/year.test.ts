@@ -7,14 +7,14 @@ import { longVersions } from '../../support/left-out.ts';
 
 const HOUR = 3_600_000;
 
-/** `SVC_TEST_LONG=1`: the whole year; otherwise until clocks have changed in both directions. */
+/** `SVC_TEST_LONG=1`: runs the whole year; otherwise only until clocks have changed in both directions. */
 const long = longVersions();
 const END = long ? YEAR.to : Date.parse('2026-04-30T00:00:00Z');
 
 /** How soon another process leads after one has died. Longer than in production, so that a year has few renewals. */
 const lease = 2 * HOUR;
 
-/** What happens to the scheduler's process in the course of the year, and for how long there is none after it. */
+/** What happens to the scheduler's process during the year, and how long no process runs afterwards. */
 const mishaps: readonly (readonly [at: string, how: 'stopped' | 'killed', away: number])[] = [
   ['2026-02-10T11:59:30Z', 'stopped', 0],
   // In the nights in which clocks change.
@@ -37,13 +37,13 @@ describe(`a fleet of tasks over ${long ? 'a year' : 'four months'}`, function ()
   });
   after(() => world.close());
 
-  /** @param requester whether it looks for fires without a run; every second of the year would be looked at */
+  /** @param requester whether it searches for fires without a run, which would check every second of the year */
   const start = (requester = false): Promise<SchedulerProcess> => {
     started += 1;
     return world.start(`process ${started}`, { lease, requester });
   };
 
-  /** Starts a process that makes up what one that died has left, and after it one for the time to come. */
+  /** Starts a process that requests the runs that a dead process left out, and replaces it with one that does not search. */
   const recover = async (): Promise<SchedulerProcess> => {
     const mending = await start(true);
     await world.clock.advance(lease + HOUR / 2);
@@ -52,7 +52,7 @@ describe(`a fleet of tasks over ${long ? 'a year' : 'four months'}`, function ()
     return start();
   };
 
-  /** The next run that is to be requested never is: the fire is decided, and the process gone. */
+  /** Kills the process when it requests its next run: after the decision of the fire, before the append of the run. */
   const killAtNextRun = (process: SchedulerProcess): Promise<void> =>
     new Promise((killed) => {
       process.store.onAppend = (stream) => {
@@ -76,13 +76,13 @@ describe(`a fleet of tasks over ${long ? 'a year' : 'four months'}`, function ()
       } else {
         let dead = false;
         void killAtNextRun(running).then(() => (dead = true));
-        // Some task has a run to request every day: a scheduler that has stopped must not go on for ever.
+        // Some task fires every day. If the scheduler has stopped, the test must fail instead of waiting forever.
         const latest = world.clock.now() + 48 * HOUR;
         while (!dead && world.clock.now() < latest) await world.clock.advance(5 * 60_000);
         expect(dead, `a run within two days of ${at}`).to.equal(true);
       }
       await world.clock.advance(away);
-      // Now from a view, and now from the log's beginning.
+      // The next process starts from a view if this one was stopped, and otherwise from the beginning of the log.
       if (how === 'stopped') await world.project([dueProjection]);
       running = how === 'killed' ? await recover() : await start();
     }
@@ -137,14 +137,14 @@ function faultsOf({ id, expected }: Sailing, outcome: Outcome | undefined): stri
       wanted.filter((time) => !has.has(time)),
     ),
     ...say(
-      'has a run too many for',
+      'has an unexpected run for',
       requested.filter((time) => !wanted.includes(time)),
     ),
     ...say('has two runs for', twice),
     ...say(
-      'fired out of order or other than it ran:',
+      'fired out of order, or at other times than expected:',
       String(fired) === String(wanted) ? [] : fired,
     ),
-    ...say('did something else:', others),
+    ...say('has unexpected events:', others),
   ];
 }

@@ -66,10 +66,10 @@ export const bothCallers = Object.keys(callers) as (keyof typeof callers)[];
 
 type Closing = (() => Promise<unknown>)[];
 
-/** The clock of a call, for dates. */
+/** The time of each call. */
 export const NOW = '1994-11-06T08:49:00Z';
 
-/** The means of these tests, closed after each. */
+/** Servers and clients for these tests. They are closed after each test. */
 export interface CallersHarness {
   /** A raw server with this response, and its address. */
   server(answer: RawResponse): Promise<{ readonly server: RawServer; readonly origin: string }>;

@@ -24,7 +24,7 @@ describe('workers that fall silent', () => {
     stop = new AbortController();
     leadership.leads = true;
     directory = new WorkerDirectory(world.connect(), world.readModel);
-    const ready = new Signal('the directory to be level');
+    const ready = new Signal('the directory to be up to date');
     void directory.follow(stop.signal, () => ready.send());
     await ready.wait();
     const { coordination, clock } = world;
@@ -77,7 +77,7 @@ describe('workers that fall silent', () => {
     expect(removed?.metadata).to.include({ actor: 'service', source: 'one' });
   });
 
-  it('are kept if they were heard of meanwhile', async () => {
+  it('are kept if they were heard of in the meantime', async () => {
     const id = await register('mailer');
     await world.clock.advance(23 * hour);
     await world.coordination.jobs.see([id]);
@@ -95,7 +95,7 @@ describe('workers that fall silent', () => {
     expect(stateOf(id)).to.equal('silent');
   });
 
-  it('are removed by the leader alone', async () => {
+  it('are removed only by the leader', async () => {
     leadership.leads = false;
     const id = await register('mailer');
     await world.clock.advance(2 * day);

@@ -7,8 +7,8 @@ import { longVersions } from '../../support/left-out.ts';
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
 
 /**
- * Appends of a worker that executes three runs with one key: the first takes it, two wait; each holds it, starts, ends,
- * and hands it on or releases it. These are eleven appends; the first four already cover most cases.
+ * The appends of a worker that executes three runs with one key. The first run takes the key, and two wait. Each holds
+ * it, starts, ends, and passes it on or releases it. These are eleven appends; the first four already cover most cases.
  */
 const APPENDS = Array.from({ length: longVersions() ? 11 : 4 }, (_, index) => index + 1);
 

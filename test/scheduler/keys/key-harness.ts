@@ -36,7 +36,7 @@ import {
 } from '../../support/temporary-directory.ts';
 import { MortalStore } from './mortal-store.ts';
 
-/** Heartbeat lease in milliseconds, where one worker crashes or pauses and the others have to notice. */
+/** The heartbeat lease in milliseconds, for tests in which one worker crashes or pauses and the others must notice. */
 export const LEASE = 1500;
 
 /** Without crashes: long enough that a worker on a busy machine never counts as gone. */
@@ -60,11 +60,11 @@ export class WorkerProcess {
   /** Tests may replace it. */
   hasRoom = (run: QueuedRun): boolean => this.worker.hasRoom(run);
   readonly executed: string[] = [];
-  private readonly deadlines: RunDeadlines;
-  private readonly controller = new AbortController();
-  private readonly gates = new Map<string, Deferred<PipelineOutcome>>();
-  private readonly works: Promise<void>[] = [];
-  private readonly hold: boolean;
+  readonly #deadlines: RunDeadlines;
+  readonly #controller = new AbortController();
+  readonly #gates = new Map<string, Deferred<PipelineOutcome>>();
+  readonly #works: Promise<void>[] = [];
+  readonly #hold: boolean;
 
   constructor(options: {
     readonly id: string;
@@ -78,8 +78,8 @@ export class WorkerProcess {
   }) {
     const { id, store, clock, coordination, slots, lease } = options;
     this.store = store;
-    this.hold = options.hold;
-    const { signal } = this.controller;
+    this.#hold = options.hold;
+    const { signal } = this.#controller;
     const about = { roles: ['worker'] };
     const telemetry = silent;
     const onAlive = (): void => this.worker.wake();
@@ -94,7 +94,7 @@ export class WorkerProcess {
     this.keeper = keeper;
     const executor = new RunExecutor({
       ...shared,
-      runPipeline: ({ run, stop }) => this.execute(run.id, stop.signal),
+      runPipeline: ({ run, stop }) => this.#execute(run.id, stop.signal),
       admit: runAdmission(tasks, keeper, clock),
       handOver: (run, task, end) => keeper.handOver(run, task, end),
       released: (run, task) => keeper.released(run, task),
@@ -112,9 +112,9 @@ export class WorkerProcess {
       affinityOf: (run) => keeper.affinityOf(run),
     });
     const takeOver = new TakeOver({ ...shared, coordination });
-    this.deadlines = new RunDeadlines(shared);
-    store.onDeath = () => this.controller.abort();
-    this.works.push(
+    this.#deadlines = new RunDeadlines(shared);
+    store.onDeath = () => this.#controller.abort();
+    this.#works.push(
       membership.run(signal),
       live.follow(signal),
       keeper.follow(signal),
@@ -124,11 +124,11 @@ export class WorkerProcess {
     );
   }
 
-  private execute(runId: string, stop: AbortSignal): Promise<PipelineOutcome> {
+  #execute(runId: string, stop: AbortSignal): Promise<PipelineOutcome> {
     this.executed.push(runId);
-    if (!this.hold) return Promise.resolve(succeeded);
+    if (!this.#hold) return Promise.resolve(succeeded);
     const gate = deferred<PipelineOutcome>();
-    this.gates.set(runId, gate);
+    this.#gates.set(runId, gate);
     const aborted = { kind: 'aborted', steps: [], output: {} } as const;
     stop.addEventListener('abort', () => gate.resolve(aborted), { once: true });
     return gate.promise;
@@ -136,33 +136,33 @@ export class WorkerProcess {
 
   /** Ends a run's pipeline. */
   finish(runId: string, outcome: PipelineOutcome = succeeded): void {
-    const gate = this.gates.get(runId);
+    const gate = this.#gates.get(runId);
     if (gate === undefined) throw new Error(`${runId} is not executed here`);
-    this.gates.delete(runId);
+    this.#gates.delete(runId);
     gate.resolve(outcome);
   }
 
   /** The runs that are being executed here. */
   running(): readonly string[] {
-    return [...this.gates.keys()];
+    return [...this.#gates.keys()];
   }
 
   /** Crashes: it appends nothing more. */
   async kill(): Promise<void> {
     this.store.die();
-    void this.deadlines.stop();
-    await Promise.allSettled(this.works);
+    void this.#deadlines.stop();
+    await Promise.allSettled(this.#works);
   }
 
   async stop(): Promise<void> {
     if (!this.store.dead) {
       for (const runId of this.running()) this.finish(runId);
       await this.worker.drain(0);
-      await this.deadlines.stop();
+      await this.#deadlines.stop();
       await this.keeper.settled();
     }
-    this.controller.abort();
-    await Promise.allSettled(this.works);
+    this.#controller.abort();
+    await Promise.allSettled(this.#works);
   }
 }
 
@@ -184,19 +184,19 @@ export class KeyWorld {
   lease = CALM_LEASE;
   readonly clock = new ShiftedClock();
   readonly store: EventStore;
-  private readonly directory: TemporaryDirectory;
-  private readonly coordination: Coordination;
-  private readonly opened: EventStore[] = [];
-  private readonly processes: WorkerProcess[] = [];
+  readonly #directory: TemporaryDirectory;
+  readonly #coordination: Coordination;
+  readonly #opened: EventStore[] = [];
+  readonly #processes: WorkerProcess[] = [];
 
   private constructor(
     directory: TemporaryDirectory,
     store: EventStore,
     coordination: Coordination,
   ) {
-    this.directory = directory;
+    this.#directory = directory;
     this.store = store;
-    this.coordination = coordination;
+    this.#coordination = coordination;
   }
 
   static async open(): Promise<KeyWorld> {
@@ -211,8 +211,8 @@ export class KeyWorld {
 
   /** Opens the log like another process. */
   async connect(): Promise<MortalStore> {
-    const store = await openLog(this.directory.path);
-    this.opened.push(store);
+    const store = await openLog(this.#directory.path);
+    this.#opened.push(store);
     return new MortalStore(store);
   }
 
@@ -225,9 +225,10 @@ export class KeyWorld {
     } = {},
   ): Promise<WorkerProcess> {
     const { slots = 8, hold = true, store = await this.connect() } = options;
-    const { clock, coordination, lease } = this;
+    const { clock, lease } = this;
+    const coordination = this.#coordination;
     const process = new WorkerProcess({ id, store, clock, coordination, slots, lease, hold });
-    this.processes.push(process);
+    this.#processes.push(process);
     return process;
   }
 
@@ -309,10 +310,10 @@ export class KeyWorld {
   }
 
   async close(): Promise<void> {
-    for (const process of this.processes) await process.stop();
-    await this.coordination.close();
-    await Promise.all([...this.opened, this.store].map((store) => store.close()));
-    await this.directory.remove();
+    for (const process of this.#processes) await process.stop();
+    await this.#coordination.close();
+    await Promise.all([...this.#opened, this.store].map((store) => store.close()));
+    await this.#directory.remove();
   }
 }
 

@@ -79,7 +79,7 @@ describe('runs that want a busy key', () => {
     const key = Array.from({ length: 50 }, (_, index) => `key ${String(index)}`).find(
       (text) => preferredWorker(streams.key('concurrency', OWNER, text), workers) === 'w2',
     );
-    if (key === undefined) throw new Error('w2 is the first choice for none');
+    if (key === undefined) throw new Error('w2 is the preferred worker of no key');
     await world.task('a', { concurrency_key: key });
     const runs = numbered(40);
     const first = await world.process('w1');

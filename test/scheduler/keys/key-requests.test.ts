@@ -243,7 +243,7 @@ describe('requesting a run', () => {
       expect(faultsOfKeys(await world.log(), 'overlap', 1)).to.deep.equal([]);
     });
 
-    it('under cancel_running, cancels the run before and continues', async () => {
+    it('under cancel_running, cancels the previous run and continues', async () => {
       await world.task('a', { overlap_policy: 'cancel_running' });
       const process = await world.process('w1');
       await schedule('a', 'r1', 0);
@@ -259,7 +259,7 @@ describe('requesting a run', () => {
       expect(faultsOfKeys(await world.log(), 'overlap', 1)).to.deep.equal([]);
     });
 
-    describe('and that changes its owner meanwhile', () => {
+    describe('and that changes its owner in the meantime', () => {
       const begun = async (overlap_policy: OverlapPolicy): Promise<WorkerProcess> => {
         await world.task('a', { overlap_policy });
         const process = await world.process('w1');
@@ -302,7 +302,7 @@ describe('requesting a run', () => {
         await soon(() => expect(process.running()).to.deep.equal(['r4']));
       });
 
-      it('under cancel_running, cancels the run before and continues', async () => {
+      it('under cancel_running, cancels the previous run and continues', async () => {
         const process = await begun('cancel_running');
         await handOver('agent-2');
         await schedule('a', 'r2', 1);
@@ -351,7 +351,7 @@ describe('requesting a run', () => {
       expect((await schedule('a', 'r2', 1)).kind).to.equal('skipped');
     });
 
-    // Appends of a request: the dedupe key, the task's own slot, the run; then what it cancels.
+    // A request appends to the dedupe key, the task's own slot and the run, and then to the runs that it cancels.
     for (const append of [1, 2, 3, 4]) {
       for (const when of ['before', 'after'] as const) {
         it(`continues as the same run after its scheduler crashed ${when} append ${String(append)}`, async () => {

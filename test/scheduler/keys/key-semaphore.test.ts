@@ -170,7 +170,7 @@ describe('runs that share a concurrency key', () => {
     await task('a');
     await task('b');
     const process = await world.process('w1');
-    // Known in its current state, and cached at no revision.
+    // The process then knows the task's current state, but none of its revisions.
     await process.tasks.latest('a');
     await world.request('a', 'r1');
     await soon(() => expect(process.running()).to.deep.equal(['r1']));

@@ -74,7 +74,7 @@ describe('a run that arrives behind many unrecorded runs', () => {
     expect(many.isBehindUnrecorded(state, claim(placed))).to.equal(false);
   });
 
-  it('is recorded by itself if few are recorded, or if it is', () => {
+  it('is recorded by itself if few are recorded, or if it is recorded already', () => {
     const many = watchWith(range(placed, placed + MAX_WAITERS));
     expect(many.isBehindUnrecorded(keyWanted(MAX_WAITERS / 2), claim(1000))).to.equal(false);
     expect(many.isBehindUnrecorded(state, claim(3))).to.equal(false);

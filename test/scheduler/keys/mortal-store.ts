@@ -106,7 +106,7 @@ export class MortalStore implements EventStore {
     return this.#store.subscribe(...given);
   }
 
-  /** Recorded but not done, as tests read the whole log. */
+  /** Only notes the call, because tests read the whole log. */
   truncate(stream: string, before: number): Promise<void> {
     this.cuts.push({ stream, before });
     return Promise.resolve();

@@ -68,7 +68,7 @@ describe('the waiters of a concurrency key', () => {
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
     for (const run of ['p1', 'p2', 'p3']) await world.request('plain', run, { priority: 1 });
     await soon(() => expect(full.running()).to.have.members(['r1', 'p1']));
-    // It counts on room in the worker, but there is none.
+    // The key's keeper expects a free slot in the worker, but there is none.
     full.hasRoom = () => true;
     full.finish('r1');
     await soon(async () => expect(await holders()).to.deep.equal(['r2']));

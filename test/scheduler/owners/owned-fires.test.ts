@@ -20,7 +20,7 @@ describe('the fires of an agent', () => {
     world.createTask(id, { created_by, misfire_policy: 'skip', misfire_grace_seconds: 30 });
   const fired = async (id: string): Promise<number> => (await world.outcome(id)).fired.length;
 
-  it('stop in each process while it is disabled, and those of others go on', async () => {
+  it('stop in each process while it is disabled, while those of others continue', async () => {
     await create('t');
     await create('other', 'bob');
     await world.start('one', { owned: true });
@@ -35,7 +35,7 @@ describe('the fires of an agent', () => {
     expect(await fired('t')).to.equal(4);
   });
 
-  it('stay held in a process that starts meanwhile', async () => {
+  it('stay held in a process that starts in the meantime', async () => {
     await create('t');
     await agents.disable('ada');
     await world.start('one', { owned: true });
@@ -52,10 +52,12 @@ describe('the fires of an agent', () => {
     ['all', 60, []],
   ] as const;
   for (const [missed, runs, skips] of policies) {
-    it(`that came due meanwhile are decided as the enabling orders: ${missed}`, async () => {
+    it(`that came due while it was disabled are decided by the policy of the enabling: ${missed}`, async () => {
       const own = missed === 'skip' ? 'all' : 'skip';
       await world.createTask('t', {
-        ...{ created_by: 'ada', misfire_policy: own, misfire_grace_seconds: 600 },
+        created_by: 'ada',
+        misfire_policy: own,
+        misfire_grace_seconds: 600,
       });
       await world.start('one', { owned: true });
       await agents.disable('ada');
@@ -70,7 +72,7 @@ describe('the fires of an agent', () => {
     });
   }
 
-  it('are paused, with that reason, when it loses tasks:write, and go on once resumed', async () => {
+  it('are paused, with that reason, when it loses tasks:write, and continue once resumed', async () => {
     await create('t');
     await create('other', 'bob');
     await world.start('one', { owned: true });
@@ -100,7 +102,7 @@ describe('the fires of an agent', () => {
     expect((await world.task('t')).pause_reason).to.equal('scope_lost');
   });
 
-  it('are those of its new agent after a task was handed over', async () => {
+  it('belong to the new agent after a task was handed over', async () => {
     await create('t');
     await world.start('one', { owned: true });
     await agents.disable('ada');
@@ -112,7 +114,7 @@ describe('the fires of an agent', () => {
 
   for (const when of ['before', 'after'] as const) {
     for (const append of [1, 2, 3]) {
-      it(`are all paused although the leader dies ${when} append ${append} of the pauses`, async () => {
+      it(`are all paused even if the leader dies ${when} append ${append} of the pauses`, async () => {
         for (const id of ['t1', 't2', 't3']) await create(id);
         const lease = 3000;
         const one = await world.start('one', { owned: true, lease });

@@ -24,7 +24,7 @@ describe('the runs of an agent', () => {
     return last?.type === 'RunFailed' ? last.data.error : last?.type;
   };
 
-  it('finish when it is disabled, but no other starts until it is enabled', async () => {
+  it('finish when it is disabled, but no others start until it is enabled', async () => {
     await task('t', ['hold:first', 'second']);
     await task('other', ['only'], 'bob');
     await workers.start('w', { owned: true });
@@ -43,7 +43,7 @@ describe('the runs of an agent', () => {
     expect(workers.stepsOf(queued)).to.deep.equal(['first']);
   });
 
-  it('are canceled where its disabling ordered that, those that wait to start too', async () => {
+  it('are canceled if its disabling ordered that, including those that have not started', async () => {
     await task('t', ['hold:first', 'second']);
     await workers.start('w', { owned: true });
     const running = await workers.request('t');
@@ -57,7 +57,7 @@ describe('the runs of an agent', () => {
     expect(await workers.typesOf(queued)).to.deep.equal(['Requested', 'Canceled']);
   });
 
-  it('call no other tool once their agent lost tasks:write', async () => {
+  it('call no further tool once their agent has lost tasks:write', async () => {
     await task('t', ['hold:first', 'second']);
     await workers.start('w', { owned: true });
     const run = await workers.request('t');
@@ -68,7 +68,7 @@ describe('the runs of an agent', () => {
     expect(await errorOf(run)).to.equal(error);
   });
 
-  it('do not start without it, and say why', async () => {
+  it('do not start without tasks:write, and say why', async () => {
     await task('t', ['only']);
     await workers.start('w', { owned: true });
     await agents.grant('ada', []);
@@ -79,7 +79,7 @@ describe('the runs of an agent', () => {
 
   for (const when of ['before', 'after'] as const) {
     for (const append of [1, 2, 3]) {
-      it(`are all canceled although the leader dies ${when} append ${append}`, async () => {
+      it(`are all canceled even if the leader dies ${when} append ${append}`, async () => {
         await task('t', ['hold:first']);
         await workers.start('w', { owned: true });
         const runs = [

@@ -9,7 +9,7 @@ import type {
 } from '../../../scheduler/pipeline/costly-expressions.ts';
 import { execute, recorder, type Given, type Went } from './pipeline-execution-harness.ts';
 
-/** Compares each row with each: some hundred thousand steps. */
+/** Compares each row with every other: a few hundred thousand steps. */
 const COSTLY = 'length(params.rows[?length($.params.rows[?@ > `0`]) > `0`])';
 const ROWS = 330;
 /** Too many for one evaluation. */
@@ -40,7 +40,7 @@ class Elsewhere implements ExpressionEvaluator {
   }
 }
 
-describe('an expression that would hold up others', () => {
+describe('an expression that would delay others', () => {
   let elsewhere: Elsewhere;
 
   beforeEach(() => {
@@ -62,7 +62,7 @@ describe('an expression that would hold up others', () => {
 
   const texts = (): readonly (readonly string[])[] => elsewhere.orders.map((order) => order.texts);
 
-  it('is evaluated elsewhere in arguments, and others stay', async () => {
+  it('is evaluated by the evaluator in arguments, while others are not', async () => {
     const step = {
       uses: 'echo',
       with: { costly: `\${${COSTLY}}`, name: '${params.name}', text: 'at ${now}' },
@@ -75,7 +75,7 @@ describe('an expression that would hold up others', () => {
     expect(texts()).to.deep.equal([[COSTLY]]);
   });
 
-  it('is not tried again at once, once it has been costly', async () => {
+  it('is not tried directly again once it has been costly', async () => {
     const items = [1, 2, 3];
     await both({
       pipeline: [{ uses: 'echo', for_each: items, with: `\${${COSTLY}}` }],
@@ -86,7 +86,7 @@ describe('an expression that would hold up others', () => {
     expect(subjects.map((each) => each.kind === 'scope' && each.scope.item)).to.deep.equal(items);
   });
 
-  it('is evaluated elsewhere in a condition, of a step, an item or a group', async () => {
+  it('is evaluated by the evaluator in a condition of a step, an item or a group', async () => {
     const met = `${COSTLY} == \`${ROWS}\``;
     const unmet = `${COSTLY} == \`0\``;
     const { ends } = await both({
@@ -104,7 +104,7 @@ describe('an expression that would hold up others', () => {
     expect(elsewhere.orders).to.have.lengthOf(4);
   });
 
-  it('is evaluated elsewhere for the items of a step', async () => {
+  it('is evaluated by the evaluator for the items of a step', async () => {
     const each = `params.rows[?length($.params.rows[?@ > \`0\`]) > \`0\`] | [:3]`;
     const { ends } = await both({
       pipeline: [{ id: 'a', uses: 'echo', for_each: `\${${each}}`, with: '${item}' }],
@@ -114,7 +114,7 @@ describe('an expression that would hold up others', () => {
     expect(texts()).to.deep.equal([[each]]);
   });
 
-  it('is evaluated elsewhere by the tool transform, on its input', async () => {
+  it('is evaluated by the evaluator for the tool transform, on its input', async () => {
     const expression = 'length([?length($[?@ > `0`]) > `0`])';
     const { ends } = await both({
       pipeline: [{ uses: 'transform', with: { expression, input: '${params.rows}' } }],
@@ -125,7 +125,7 @@ describe('an expression that would hold up others', () => {
     expect(elsewhere.orders[0]?.subject).to.deep.equal({ kind: 'value', value: rows()['rows'] });
   });
 
-  it('fails its step as it does at once', async () => {
+  it('fails its step as a direct evaluation does', async () => {
     const { ends } = await both({
       pipeline: [
         { uses: 'echo', with: `\${${COSTLY}}`, on_error: 'continue' },
@@ -139,23 +139,23 @@ describe('an expression that would hold up others', () => {
     expect(elsewhere.orders).to.have.lengthOf(2);
   });
 
-  it('takes no secret of the same arguments along', async () => {
-    const told = recorder();
+  it('gets no secret of the same arguments', async () => {
+    const recording = recorder();
     const went = await execute({
       pipeline: [{ uses: 'tell', with: { one: `\${${COSTLY}}`, other: 'a ${secrets.TOKEN}' } }],
       params: rows(),
       secrets: { TOKEN: 'hush-hush' },
-      tools: { tell: told.run },
+      tools: { tell: recording.run },
       evaluator: elsewhere,
     });
     expect(went.result.kind).to.equal('succeeded');
-    expect(told.calls[0]?.args).to.deep.equal({ one: ROWS, other: 'a hush-hush' });
+    expect(recording.calls[0]?.args).to.deep.equal({ one: ROWS, other: 'a hush-hush' });
     expect(texts()).to.deep.equal([[COSTLY]]);
     expect(elsewhere.orders[0]?.subject).to.not.have.nested.property('scope.secrets');
     expect(JSON.stringify(elsewhere.orders)).to.not.include('hush');
   });
 
-  it('is evaluated at once where there is no evaluator', async () => {
+  it('is evaluated directly if there is no evaluator', async () => {
     const { ends, atOnce } = await execute({
       pipeline: [{ uses: 'echo', with: `\${${COSTLY}}` }],
       params: rows(),

@@ -47,7 +47,7 @@ describe('a result that is too large for the log', () => {
     expect(known).to.deep.equal([1]);
   });
 
-  it('holds no secret', async () => {
+  it('contains no secret', async () => {
     const args = { rows: '${params.large}', key: '${secrets.KEY}' };
     const pipeline = [{ ...big, uses: 'reveal', with: args }];
     const went = await run({ pipeline, secrets: { KEY: 'open sesame' } });
@@ -55,7 +55,7 @@ describe('a result that is too large for the log', () => {
     expect(store.jsonOf(RUN, artifact)).to.deep.equal({ rows: large, key: '***' });
   });
 
-  it('keeps its reference when a short secret occurs in the digits', async () => {
+  it('keeps its reference even if a short secret occurs in its digits', async () => {
     const again = { id: 'again', uses: 'echo', with: '${steps.big}' };
     const key = { id: 'key', uses: 'reveal', with: '${secrets.KEY}' };
     const digit = referenceTo({ rows: large }).artifact.slice(0, 1);
@@ -85,7 +85,7 @@ describe('a result that is too large for the log', () => {
     expect(JSON.stringify(went.ends).length).to.be.below(17 * MIB);
   });
 
-  it('fails its step for good where the quota of its namespace is used up', async () => {
+  it('fails its step permanently if the quota of its namespace is used up', async () => {
     const requireRoom = async (namespace: string, bytes: number): Promise<void> => {
       const message = `${namespace} may not keep ${bytes} bytes more`;
       throw new RefusalError('STATE_CONFLICT', message);
@@ -119,7 +119,7 @@ describe('a result that is too large for the log', () => {
   describe('while the store is unavailable,', () => {
     const slow = { id: 'slow', uses: 'slow', with: { rows: '${params.large}' } };
 
-    it('is written again, and the tool not called again', async () => {
+    it('is written again without another call of the tool', async () => {
       const clock = new VirtualClock();
       const tool = recorder();
       store.failing = 5;
@@ -129,7 +129,7 @@ describe('a result that is too large for the log', () => {
       expect(tool.calls).to.have.lengthOf(1);
     });
 
-    it('fails the step in the end, in a way that a retry of the run can heal', async () => {
+    it('fails the step in the end, with an error that allows a retry of the run', async () => {
       const clock = new VirtualClock();
       store.failing = Infinity;
       const went = run({ pipeline: [big], clock });
@@ -140,7 +140,7 @@ describe('a result that is too large for the log', () => {
       expect(result).to.include({ kind: 'failed', step: 'big', error, retryable: true });
     });
 
-    it('is given up when the run is canceled', async () => {
+    it('is abandoned when the run is canceled', async () => {
       const clock = new VirtualClock();
       const controller = new AbortController();
       store.failing = Infinity;

@@ -18,16 +18,16 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 import type { Secret } from '../../../domain/secrets/secret-source.ts';
 import { plainSecrets, reveal, secretsOfRun } from '../../support/test-secrets.ts';
 
-/** What a test says of an attempt; everything else has a plain default. */
+/** The parts of an attempt that a test specifies. The others have simple defaults. */
 export interface Given {
   readonly pipeline: readonly unknown[];
   readonly params?: JsonObject;
   readonly finished?: readonly StepEnd[];
   readonly attempt?: number;
   readonly event?: JsonObject;
-  /** Beside the basic tools: by name, called with arguments and call. */
+  /** Tools by name, in addition to the basic ones. */
   readonly tools?: Readonly<Record<string, Tool['run'] | Omit<Tool, 'name'>>>;
-  /** They may be sent everywhere, unless `secretLimits` say otherwise. */
+  /** The secrets may be sent everywhere, unless `secretLimits` say otherwise. */
   readonly secrets?: Readonly<Record<string, string>>;
   readonly secretLimits?: Partial<Secret>;
   readonly clock?: VirtualClock;
@@ -44,13 +44,13 @@ export interface Given {
 /** How an attempt went. */
 export interface Went {
   readonly result: ExecutionResult;
-  /** Whether it was there without waiting. */
+  /** Whether the result was available synchronously. */
   readonly atOnce: boolean;
   /** Batches that were recorded on the way. */
   readonly recorded: readonly (readonly StepEnd[])[];
-  /** All that was recorded or told with the result, step ends of the last event excepted. */
+  /** Everything that was recorded or returned with the result, except the step ends of the last event. */
   readonly records: readonly StepRecord[];
-  /** All step ends, recorded or told with the result. */
+  /** All step ends, recorded or returned with the result. */
   readonly ends: readonly StepEnd[];
   /** The run's output, folded from the earlier ends, these and the result. */
   readonly output: JsonObject;
@@ -67,7 +67,7 @@ const nap = defineTool({
   },
 });
 
-/** Nothing is told to stop. */
+/** Stops no run. */
 const never = new AbortController().signal;
 
 const stopBy = (signal: AbortSignal): Environment['stop'] => ({
@@ -146,7 +146,7 @@ export async function execute(given: Given): Promise<Went> {
 const endsIn = (records: readonly StepRecord[]): StepEnd[] =>
   records.flatMap((record) => (record.type === 'RunStepCompleted' ? [record.data] : []));
 
-/** A tool that notes its calls and answers later, as real ones do. */
+/** A tool that records its calls and responds later, like real tools. */
 export function recorder(answer: (args: unknown, call: ToolCall) => unknown = (args) => args): {
   readonly run: Tool['run'];
   readonly calls: { args: unknown; call: ToolCall }[];

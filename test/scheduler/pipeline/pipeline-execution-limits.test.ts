@@ -118,13 +118,13 @@ describe('a step that times out', () => {
 
   it('fails once, even if its tool stops later', async () => {
     const clock = new VirtualClock();
-    const told: unknown[] = [];
-    const telemetry = { observe: (...given: readonly unknown[]) => void told.push(given[2]) };
+    const observed: unknown[] = [];
+    const telemetry = { observe: (...given: readonly unknown[]) => void observed.push(given[2]) };
     const running = execute({ clock, pipeline: [{ uses: 'hang' }], tools: { hang }, telemetry });
     await clock.advance(30_000);
     await running;
     await settle();
-    expect(told).to.deep.equal([{ tool: 'hang', outcome: 'failure' }]);
+    expect(observed).to.deep.equal([{ tool: 'hang', outcome: 'failure' }]);
   });
 
   it('ignores a later error that throws when it is read', async () => {
@@ -258,7 +258,7 @@ describe('a run that is told to stop', () => {
 
 describe('the items of a run', () => {
   const params = { items: new Array<number>(10_000).fill(0) };
-  // Skipped, each of them, which is an end as well.
+  // All items are skipped, but they still count.
   const each = { uses: 'echo', for_each: 'params.items', if: 'item > `0`' };
   const steps = Array.from({ length: 5 }, (_, n) => ({ id: `each_${n}`, ...each }));
   const sixth = { id: 'sixth', ...each, for_each: '${[`1`]}' };

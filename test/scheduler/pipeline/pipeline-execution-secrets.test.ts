@@ -29,6 +29,25 @@ describe('a secret in a pipeline', () => {
     expect(ends[2]?.error).to.equal('bad ***');
   });
 
+  it('fails its step at once if it has expired, without a retry', async () => {
+    const tool = recorder();
+    const { result, ends } = await execute({
+      secrets,
+      secretLimits: { expiresAt: Date.parse('2026-03-01T09:00:00Z') },
+      pipeline: [
+        { uses: 'tool', with: 'before' },
+        { uses: 'tool', with: '${secrets.TOKEN}', max_retries: 3 },
+        { uses: 'tool', with: 'after' },
+      ],
+      tools: { tool: tool.run },
+    });
+    expect(tool.calls.map(({ args }) => args)).to.deep.equal(['before']);
+    expect(result).to.include({ kind: 'failed', retryable: false });
+    expect(ends[1]?.error).to.match(
+      /^the secret TOKEN expired at 2026-03-01T09:00:00.000Z: set it/,
+    );
+  });
+
   it('is masked in the error of the run', async () => {
     const { result } = await execute({
       secrets,
@@ -38,7 +57,7 @@ describe('a secret in a pipeline', () => {
     expect(result).to.include({ kind: 'failed', error: 'bad ***' });
   });
 
-  it('is masked when the step that used it ran elsewhere', async () => {
+  it('is masked when the step that used it ran in another process', async () => {
     const first = await execute({
       secrets,
       pipeline: [{ uses: 'reveal', with: '${secrets.TOKEN}' }],
@@ -59,7 +78,9 @@ describe('a secret in a pipeline', () => {
       pipeline: [{ uses: 'tool', with: { key: '${secrets.TOKEN}' } }],
       tools: {
         tool: {
-          ...{ description: '', schema: { 'x-secret': true }, withoutSecrets: true },
+          description: '',
+          schema: { 'x-secret': true },
+          withoutSecrets: true,
           run: tool.run,
         },
       },

@@ -6,7 +6,7 @@ import { execute } from './pipeline-execution-harness.ts';
 describe('a run with large results', () => {
   const KIB = 1024;
   const large = 'x'.repeat(200 * KIB);
-  /** A tool that says as much as it gives. */
+  /** A tool that both logs and returns its arguments. */
   const talk: Tool['run'] = (text, { log }) => {
     const said = JSON.stringify(text).slice(0, 1000);
     for (let line = 0; line < 40; line += 1) log('info', said);

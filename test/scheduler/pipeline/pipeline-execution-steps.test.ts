@@ -220,6 +220,7 @@ describe('a group of parallel steps', () => {
   ];
 
   it('yields the event loop between synchronous steps', async () => {
+    const clock = new VirtualClock();
     let turns = 0;
     let over = false;
     const turn = (): void => {
@@ -233,13 +234,12 @@ describe('a group of parallel steps', () => {
       schema: {},
       synchronous: true,
       run: () => {
-        const until = performance.now() + 10;
-        while (performance.now() < until);
+        clock.jumpTo(clock.now() + 10);
         return seen.push(turns);
       },
     };
     const parallel = Array.from({ length: 5 }, (_, i) => ({ id: `s${i}`, uses: 'busy' }));
-    await execute({ pipeline: [{ parallel }], tools: { busy } });
+    await execute({ clock, pipeline: [{ parallel }], tools: { busy } });
     over = true;
     expect(new Set(seen).size).to.equal(5);
   });

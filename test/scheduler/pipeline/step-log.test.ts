@@ -15,7 +15,7 @@ describe('the log of a step', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  /** A tool that logs `<from> …`, one line every so many milliseconds, and then ends. */
+  /** A tool that logs `<from> …`, one line per interval in milliseconds, and then ends. */
   const chatty =
     (lines: number, every: number): Tool['run'] =>
     async (_args, call) => {
@@ -64,7 +64,7 @@ describe('the log of a step', () => {
     expect(recorded.map((at) => at - from)).to.deep.equal([500]);
   });
 
-  it('costs no record of its own in a step that ends sooner', async () => {
+  it('needs no separate record in a step that ends sooner', async () => {
     const pipeline = [
       { id: 'a', uses: 'chatty' },
       { id: 'b', uses: 'log', with: { message: 'm' } },
@@ -76,7 +76,7 @@ describe('the log of a step', () => {
     ]);
   });
 
-  it('has 50 lines at most, however they are recorded', async () => {
+  it('has at most 50 lines, however they are recorded', async () => {
     const pipeline = [{ id: 'a', uses: 'chatty' }];
     const went = await run({ pipeline, tools: { chatty: chatty(100, 200) } }, 60_000);
     const messages = messagesIn(went).flatMap((each) => each.replace(/^.*?: /, '').split(', '));

@@ -6,8 +6,8 @@ import { execute } from './pipeline-execution-harness.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-describe("the end of a step records its arguments' hash", () => {
-  it('which is that of their canonical JSON', async () => {
+describe("the hash of a step's arguments, in the record of its end", () => {
+  it('is that of their canonical JSON', async () => {
     const { ends } = await execute({
       params: { b: [1, { z: null, '10': 'ten', '9': '"' }] },
       pipeline: [{ uses: 'echo', with: { b: '${params.b}', a: 0.5 } }],
@@ -16,14 +16,14 @@ describe("the end of a step records its arguments' hash", () => {
     expect(ends[0]?.arguments_hash).to.equal(sha256(canonical));
   });
 
-  it('the same in each run with constant arguments', async () => {
+  it('is the same in each run with constant arguments', async () => {
     const pipeline = [{ uses: 'echo', with: { b: 1, a: 2 } }];
     for (const { ends } of [await execute({ pipeline }), await execute({ pipeline })]) {
       expect(ends[0]?.arguments_hash).to.equal(sha256('{"a":2,"b":1}'));
     }
   });
 
-  it('with secrets masked, also where an argument just repeats one', async () => {
+  it('is taken with secrets masked, even if an argument just repeats one', async () => {
     const { ends } = await execute({
       secrets: { TOKEN: 'a-very-secret-token' },
       pipeline: [
@@ -35,7 +35,7 @@ describe("the end of a step records its arguments' hash", () => {
     expect(ends.map(({ arguments_hash }) => arguments_hash)).to.deep.equal([masked, masked]);
   });
 
-  it('of a failed step too, and of each item', async () => {
+  it('is also recorded for a failed step, and for each item', async () => {
     const { ends } = await execute({
       pipeline: [
         { id: 'each', uses: 'echo', with: '${item}', for_each: ['x', 'y'] },
@@ -51,7 +51,7 @@ describe("the end of a step records its arguments' hash", () => {
     });
   });
 
-  it('unless they were not evaluated', async () => {
+  it('is missing if they were not evaluated', async () => {
     const { ends } = await execute({
       pipeline: [
         { uses: 'echo', with: 1, if: false },
@@ -62,7 +62,7 @@ describe("the end of a step records its arguments' hash", () => {
     for (const end of ends) expect(end).to.not.have.property('arguments_hash');
   });
 
-  it('before the tool can change them', async () => {
+  it('is taken before the tool can change them', async () => {
     const { ends } = await execute({
       params: { n: 1 },
       pipeline: [{ uses: 'greedy', with: { n: '${params.n}' } }],
@@ -101,7 +101,7 @@ describe('a step sees its start as now', () => {
     expect(ends.map(({ started_at }) => started_at)).to.deep.equal([first, second]);
   });
 
-  it('and records none where it has no expression', async () => {
+  it('and records no time if it has no expression', async () => {
     const { ends } = await execute({
       pipeline: [
         { uses: 'echo', with: 1 },
@@ -131,7 +131,7 @@ describe('a suspended step', () => {
     expect(ends[0]).to.include({ result: 1, arguments_hash, now: since, started_at: since });
   });
 
-  it('evaluates its arguments anew for another try, with the same now', async () => {
+  it('evaluates its arguments again for another try, with the same now', async () => {
     const external = { description: '', schema: {}, isExternal: true as const, run: () => null };
     const pipeline = [{ uses: 'far', with: '${now}', max_retries: 1 }];
     const clock = new VirtualClock();

@@ -5,7 +5,7 @@ import { execute, recorder } from './pipeline-execution-harness.ts';
 
 const NO_REASON = 'the tool failed without an error message';
 
-/** Throws where that member of it is looked at. */
+/** Makes a member of an object throw when it is read. */
 const trapped = <T extends object>(value: T, name: string): T =>
   Object.defineProperty(value, name, {
     get: () => {

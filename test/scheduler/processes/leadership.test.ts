@@ -42,7 +42,7 @@ describe('leadership', () => {
     return leadership;
   };
 
-  it('is held by one process, and by the same as long as it renews', async () => {
+  it('is held by one process, and stays with it as long as it renews the lease', async () => {
     const one = run('one');
     await world.clock.advance(1);
     const two = run('two');
@@ -121,11 +121,11 @@ describe('leadership', () => {
     world.clock.setTo(world.clock.now() + 2 * lease);
     expect(one.leads).to.equal(false);
     const { signal } = new AbortController();
-    const told: string[] = [];
-    void one.untilLeading(signal).then(() => told.push('leads'));
+    const reported: string[] = [];
+    void one.untilLeading(signal).then(() => reported.push('leads'));
     await world.clock.advance(lease);
     expect([one.leads, one.fence]).to.deep.equal([true, fence]);
-    expect(told).to.deep.equal(['leads']);
+    expect(reported).to.deep.equal(['leads']);
   });
 
   it('passes to the next process at once when it is released, with a larger fence', async () => {

@@ -4,7 +4,10 @@ import type { Coordination } from '../../../scheduler/coordination.ts';
 import { LogCheckpoint } from '../../../scheduler/processes/log-checkpoint.ts';
 
 const event = {
-  ...{ stream: 'topic-a', revision: 4, id: 'event-1', createdAt: '2026-01-01T00:00:00.000Z' },
+  stream: 'topic-a',
+  revision: 4,
+  id: 'event-1',
+  createdAt: '2026-01-01T00:00:00.000Z',
   position: '05',
 } as RecordedEvent;
 
@@ -17,7 +20,7 @@ describe('a remembered position in the log', () => {
 
   beforeEach(() => remembered.clear());
 
-  /** In a log that contains only the event. @param had whether the log has had it */
+  /** A checkpoint in a log that contains only the event. @param had whether this log ever had the remembered event */
   const placeIn = (had: boolean, end = '09'): LogCheckpoint => {
     const store = {
       reaches: async (position: Position) => position <= end,

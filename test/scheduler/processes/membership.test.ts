@@ -1,7 +1,8 @@
 import { expect } from 'chai';
-import { silent } from '../../../observability/telemetry.ts';
+import { silent, type Telemetry } from '../../../observability/telemetry.ts';
 import { CoordinationError } from '../../../scheduler/coordination.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
+import { collectingLines } from '../../support/reporting-to.ts';
 import { World } from '../scheduler-world.ts';
 
 const lease = 30_000;
@@ -26,13 +27,23 @@ describe('a member', () => {
     await world.close();
   });
 
-  const join = (id: string, roles: string[], signal = stop.signal): Membership => {
+  const join = (
+    id: string,
+    roles: string[],
+    signal = stop.signal,
+    telemetry: Telemetry = silent,
+  ): Membership => {
     const { coordination, clock } = world;
     const about = { roles };
     const onAlive = (): void => void alive.set(id, (alive.get(id) ?? 0) + 1);
     const member = new Membership({
-      ...{ id, lease, about, onAlive },
-      ...{ coordination, clock, telemetry: silent },
+      id,
+      lease,
+      about,
+      onAlive,
+      coordination,
+      clock,
+      telemetry,
     });
     running.push(member.run(signal));
     return member;
@@ -70,7 +81,7 @@ describe('a member', () => {
     expect(one.isAlive('nobody')).to.equal(false);
   });
 
-  it('counts itself as gone if its heartbeat was not renewed in time, as the others do', async () => {
+  it('counts itself as gone if its heartbeat was not renewed in time, like the others', async () => {
     const one = join('one', ['worker']);
     const two = join('two', ['worker']);
     await world.clock.advance(1000);
@@ -137,6 +148,21 @@ describe('a member', () => {
       for (const id of ['nobody', 'two']) one.noteWriter(id);
     }
     expect(looks).to.equal(2);
+  });
+
+  it('reports until the next heartbeat that it could not list live processes', async () => {
+    const lines: string[] = [];
+    const telemetry = collectingLines(lines, () => world.clock.steady());
+    const one = join('one', ['worker'], stop.signal, telemetry);
+    await world.clock.advance(2000);
+    const alive = world.coordination.alive.bind(world.coordination);
+    world.coordination.alive = () => Promise.reject(new CoordinationError('away'));
+    one.noteWriter('nobody');
+    await world.clock.advance(1);
+    expect(lines).to.deep.equal(['coordination store unavailable: away']);
+    world.coordination.alive = alive;
+    await world.clock.advance(lease / 3);
+    expect(lines.slice(1)).to.deep.equal(['coordination store available again']);
   });
 
   it('leaves when it ends', async () => {

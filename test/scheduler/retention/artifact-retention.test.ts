@@ -69,8 +69,14 @@ describe('the retention of artifacts', () => {
     const off = { deliveries: null, sessions: null, refusals: null, requests: null };
     const { store } = harness;
     return new Retention({
-      ...{ store, coordination, telemetry: silent, clock, artifacts },
-      ...{ leadership: { leads: true, fence: 1 }, name: 'test', limits: { ...off, runs } },
+      store,
+      coordination,
+      telemetry: silent,
+      clock,
+      artifacts,
+      leadership: { leads: true, fence: 1 },
+      name: 'test',
+      limits: { ...off, runs },
     });
   };
   const pass = (by = retention): Promise<void> => by.pass(new AbortController().signal);
@@ -89,23 +95,23 @@ describe('the retention of artifacts', () => {
   const runs = (): readonly string[] =>
     [...artifacts.contents.keys()].map((key) => key.slice(0, 36));
 
-  it('removes those of removed runs, and no others', async () => {
+  it('removes artifacts of removed runs, and no others', async () => {
     await pass();
     expect(runs()).to.have.members([recent, unfinished, foreign]);
   });
 
-  it('removes one that no event refers to with its run', async () => {
+  it('removes an artifact that no event refers to with its run', async () => {
     await artifacts.put(old, artifactOf(new TextEncoder().encode('"orphan"')).artifact, content);
     await pass();
     expect(runs()).to.not.include(old);
   });
 
-  it('keeps all while runs are kept permanently', async () => {
+  it('keeps all artifacts while runs are kept permanently', async () => {
     await pass(another(null));
     expect(runs()).to.have.lengthOf(4);
   });
 
-  it('goes on where it was killed, also in another process', async () => {
+  it('continues where it was killed, even in another process', async () => {
     artifacts.onRemove = () => {
       throw new ArtifactError('UNAVAILABLE', 'killed', 'start again');
     };
@@ -116,7 +122,7 @@ describe('the retention of artifacts', () => {
     expect(runs()).to.not.include(old);
   });
 
-  it('removes runs although the store is unavailable, and their artifacts in a later pass', async () => {
+  it('removes runs even if the store is unavailable, and their artifacts in a later pass', async () => {
     artifacts.failing = 1;
     expect(await faultOf(pass())).to.be.an.instanceOf(ArtifactError);
     const [last] = await harness.store.readStream(`run-${old}`, {
@@ -128,7 +134,7 @@ describe('the retention of artifacts', () => {
     expect(runs()).to.not.include(old);
   });
 
-  it('looks once a day for what a process wrote that was stopped for long', async () => {
+  it('searches once a day for artifacts written late by a process that was paused for long', async () => {
     await pass();
     await artifacts.put(old, artifact, content);
     clock.instant += DAY / 2;
@@ -139,7 +145,7 @@ describe('the retention of artifacts', () => {
     expect(runs()).to.not.include(old);
   });
 
-  it('does not look at those that are too new to belong to a removed run', async () => {
+  it('skips artifacts that are too new to belong to a removed run', async () => {
     await pass();
     await artifacts.put(old, artifact, content);
     artifacts.writtenAt = NOW + DAY;

@@ -12,7 +12,7 @@ import { QuickClock } from '../../support/quick-clock.ts';
 import { makeTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 const DAY = 86_400_000;
-/** The first events are of 1 March, 8:00. */
+/** The first events are from 1 March, 8:00. */
 const NOON = Date.parse('2026-03-01T12:00:00.000Z');
 
 /** A clock that a test sets, whose sleeps return at once. */
@@ -46,7 +46,9 @@ describe('the retention of payloads', () => {
     retention = another();
     const triggered_tasks = ['a', 'b'];
     harness.log.add(streams.payload(eventId), 'PayloadStored', {
-      ...{ event_id: eventId, payload, triggered_tasks },
+      event_id: eventId,
+      payload,
+      triggered_tasks,
     });
   });
   afterEach(async () => {
@@ -58,8 +60,12 @@ describe('the retention of payloads', () => {
     const limits = { deliveries: null, sessions: null, refusals: null, requests: null };
     const { store } = harness;
     return new Retention({
-      ...{ store, coordination, telemetry: silent, clock },
-      ...{ leadership: { leads: true, fence: 1 }, name: 'test' },
+      store,
+      coordination,
+      telemetry: silent,
+      clock,
+      leadership: { leads: true, fence: 1 },
+      name: 'test',
       limits: { ...limits, runs: 2 * DAY },
     });
   };
@@ -73,7 +79,7 @@ describe('the retention of payloads', () => {
     harness.log.add(streams.run(run), 'RunSucceeded', success());
   };
 
-  /** Passes on each of the first so many days, at noon. */
+  /** Runs a pass at noon on each of the first days. */
   const live = async (days: number, by = retention): Promise<void> => {
     for (let day = 0; day < days; day += 1) {
       await by.pass(new AbortController().signal);
@@ -87,7 +93,7 @@ describe('the retention of payloads', () => {
       event.type === 'RecordsRemoved' && event.data.kind === 'payloads' ? [event.data] : [],
     );
 
-  it('removes one after the last run that needs it, and records it', async () => {
+  it('removes a payload after the last run that needs it, and records it', async () => {
     ask(a);
     succeed(a);
     ask(b);
@@ -107,7 +113,7 @@ describe('the retention of payloads', () => {
     expect(removed?.streams).to.deep.equal([{ stream: streams.payload(eventId), before: 1 }]);
   });
 
-  it('keeps one for a run that is still to be requested', async () => {
+  it('keeps a payload for a run that has not been requested yet', async () => {
     ask(a);
     succeed(a);
     await harness.append();
@@ -115,7 +121,7 @@ describe('the retention of payloads', () => {
     expect(await isStored()).to.equal(true);
   });
 
-  it('keeps one for a retry of a run that it has removed', async () => {
+  it('keeps a payload for a retry of a run that it has removed', async () => {
     ask(a);
     ask(b);
     succeed(b);
@@ -135,7 +141,7 @@ describe('the retention of payloads', () => {
     expect(await isStored()).to.equal(false);
   });
 
-  it('does not keep one for a retry that was lost in a crash', async () => {
+  it('does not keep a payload for a retry that was lost in a crash', async () => {
     for (const run of [a, b]) {
       ask(run);
       succeed(run);
@@ -146,7 +152,7 @@ describe('the retention of payloads', () => {
     expect(await isStored()).to.equal(false);
   });
 
-  it('goes on where it was killed before the payload, in another process', async () => {
+  it('continues in another process if it was killed before the payload', async () => {
     for (const run of [a, b]) {
       ask(run);
       succeed(run);

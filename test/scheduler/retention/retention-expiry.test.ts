@@ -43,7 +43,11 @@ describe('the retention of records that expire', () => {
 
   const retention = (): Retention =>
     new Retention({
-      ...{ store: harness.store, coordination, telemetry: silent, clock, name: 'test' },
+      store: harness.store,
+      coordination,
+      telemetry: silent,
+      clock,
+      name: 'test',
       leadership: { leads: true, fence: 1 },
       limits: { runs: null, deliveries: null, refusals: null, sessions: DAY, requests: DAY },
     });
@@ -54,11 +58,16 @@ describe('the retention of records that expire', () => {
     for (let hour = 0; hour < days * 24; hour += 1) {
       const at = BEGIN + hour * HOUR;
       log.add(`session-${String(hour)}`, 'SessionStarted', {
-        ...{ agent_id: 'agent-1', refresh_id: 'r', credentials_revision: null },
+        agent_id: 'agent-1',
+        refresh_id: 'r',
+        credentials_revision: null,
         expires_at: toIso(at + 10 * DAY),
       });
       log.add(`idem-${String(hour)}`, 'CommandReceived', {
-        ...{ agent_id: 'agent-1', request_hash: 'h', method: 'POST', path: '/tasks' },
+        agent_id: 'agent-1',
+        request_hash: 'h',
+        method: 'POST',
+        path: '/tasks',
         expires_at: toIso(at + DAY),
       });
       log.pass(HOUR - 2000);
@@ -75,17 +84,17 @@ describe('the retention of records that expire', () => {
   }
 
   for (const [how, always] of [
-    ['one process', retention],
-    ['one that is started anew each time', null],
+    ['in one process', retention],
+    ['in a new process each time', null],
   ] as const) {
-    it(`removes ${how} that runs every six hours, the set time after expiry`, async () => {
+    it(`removes them ${how}, every six hours, once the set time has passed since expiry`, async () => {
       await seed(14);
       const kept = always?.() ?? null;
       const { signal } = new AbortController();
       for (; clock.time < BEGIN + 14 * DAY; clock.time += 6 * HOUR) {
         await (kept ?? retention()).pass(signal);
       }
-      // The last eleven and two days have not been expired for a day yet; removal may take another day and a pass.
+      // Records of the last eleven or two days are not due for removal yet. Removal may take another day and a pass.
       expect(await left('session-')).to.be.within(11 * 24, 12 * 24 + 6);
       expect(await left('idem-')).to.be.within(2 * 24, 3 * 24 + 6);
     });

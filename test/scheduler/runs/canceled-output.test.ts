@@ -83,7 +83,10 @@ describe('the output of a canceled run', () => {
     const runId = await world.request('t');
     const context = world.world.context();
     await cancelTaskCommand({
-      ...{ store: world.world.store, taskId: 't', context, mayChange: () => {} },
+      store: world.world.store,
+      taskId: 't',
+      context,
+      mayChange: () => {},
     });
     await world.clock.advance(60 * second);
     expect(await outputOfRun(runId)).to.deep.equal(withFailure);

@@ -10,7 +10,9 @@ import { WorkerWorld } from './worker-world.ts';
 
 const large = { text: 'x'.repeat(2_000), order: 7 };
 const event: NonNullable<DataOf<'RunRequested'>['event']> = {
-  ...{ id: 'event-1', topic: 'orders.new', source_agent_id: 'agent-2' },
+  id: 'event-1',
+  topic: 'orders.new',
+  source_agent_id: 'agent-2',
   published_at: '2026-03-02T00:00:00.000Z',
 };
 
@@ -66,7 +68,7 @@ describe('a run of an event whose payload is stored once', () => {
     expect(await resultOf('run-1')).to.deep.equal({ ...event, payload: large });
   });
 
-  it('shares one read with the other runs of the event', async () => {
+  it('shares a single read with the other runs of the event', async () => {
     await store();
     const worker = await world.start('one', { slots: 8 });
     let read = 0;
@@ -87,16 +89,19 @@ describe('a run of an event whose payload is stored once', () => {
     await ask('run-1');
     await world.clock.advance(10_000);
     expect((await world.run('run-1')).state).to.be.oneOf(['queued', 'running']);
+    const reported = (): string[] => worker.lines.filter((line) => line.startsWith('event log'));
+    expect(reported()).to.deep.equal(['event log unavailable: away']);
     worker.store.onRead = () => {};
     await world.clock.advance(120_000);
     expect(await resultOf('run-1')).to.deep.equal({ ...event, payload: large });
+    expect(reported().slice(1)).to.deep.equal(['event log available again']);
   });
 
   for (const [what, prepare] of [
     ['is not in the log', async () => {}],
     ['belongs to another namespace', () => store('shop')],
   ] as const) {
-    it(`fails where the payload ${what}, and says so`, async () => {
+    it(`fails if the payload ${what}, and says so`, async () => {
       await prepare();
       await world.start('one');
       await ask('run-1');

@@ -65,7 +65,10 @@ describe('a task with a failure limit', () => {
 
   const failurePause = (readModel: ReadModel): FailurePause => {
     // Nothing follows the log here, so each check reads it.
-    const tasks = new PinnedTasks(store, new LiveStreams(store, 'task-', taskFold, 0));
+    const tasks = new PinnedTasks(
+      store,
+      new LiveStreams(store, 'task-', taskFold, { capacity: 0 }),
+    );
     return new FailurePause({ store, readModel, tasks, clock, telemetry: silent, name: 'worker' });
   };
 

@@ -12,7 +12,9 @@ import { workerTool } from '../../../scheduler/tools/worker-tools.ts';
 
 const schema = { type: 'object' };
 const external = workerTool({
-  ...{ name: 'emails.send', description: 'sends', schema },
+  name: 'emails.send',
+  description: 'sends',
+  schema,
   schema_since: '2026-03-01T09:00:00.000Z',
 });
 
@@ -126,14 +128,14 @@ describe('a run that is executed before its start is written', () => {
       return runsStartingWithEnd({ peek: () => task }, tools, () => false)(run, known);
     };
 
-    it('has only steps left that answer at once', () => {
+    it('has only steps left that return at once', () => {
       expect(continues([job, echo], { result: {} })).to.equal(true);
       expect(continues([job, slow], { result: {} })).to.equal(false);
       expect(continues([slow, job], { result: {} }, ['slow'])).to.equal(true);
       expect(continues([slow, job], { result: {} })).to.equal(false);
     });
 
-    it('has not to repeat a call that has failed', () => {
+    it('need not repeat a failed call', () => {
       const called = { ...slow, id: 'job', wait_for: 'callback' };
       expect(continues([called], { error: 'it failed', retryable: true })).to.equal(false);
       expect(continues([called], { result: {} })).to.equal(true);

@@ -26,7 +26,7 @@ describe('a process that runs alone', () => {
     expect(await world.run(runId)).to.include({ state: 'canceled' });
   });
 
-  it('frees the runs of a dead worker, though one is unreadable', async () => {
+  it('frees the runs of a dead worker, even if one of them is unreadable', async () => {
     await world.task('t', ['hold:a']);
     const one = await world.start('one');
     const unreadable = await world.request('t');
@@ -47,7 +47,12 @@ describe('a process that runs alone', () => {
     const { clock, coordination } = world.world;
     const [name, owner, lease] = ['work', 'one', 3000];
     const leadership = new Leadership({
-      ...{ name, owner, lease, coordination, clock, telemetry: silent },
+      name,
+      owner,
+      lease,
+      coordination,
+      clock,
+      telemetry: silent,
     });
     const stop = new AbortController();
     const ended = leadership.run(stop.signal);

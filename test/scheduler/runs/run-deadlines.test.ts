@@ -44,7 +44,7 @@ describe('the deadlines of runs', () => {
     };
     const membership = { id: 'one', withRole: () => ['one'] } as unknown as Membership;
     const parts: Partial<RunParts> = {
-      // Only what the deadlines use of these.
+      // Only the parts that the deadlines use.
       queue: {
         subscribe: (given: RunQueueListener) => (listener = given),
       } as unknown as RunParts['queue'],
@@ -70,7 +70,7 @@ describe('the deadlines of runs', () => {
     for (let index = 0; index < count; index += 1) listener.onStarted?.(waitingRun(index));
   };
 
-  it('are found by few reads of the task, however many runs wait', async () => {
+  it('are found with few reads of the task, however many runs wait', async () => {
     start(10_000);
     await clock.advance(1);
     expect(mostConcurrent).to.be.at.most(256);

@@ -45,7 +45,7 @@ describe('a run with params', () => {
     return runId;
   };
 
-  it('evaluates its expressions with them in place of the defaults', async () => {
+  it('evaluates its expressions with its params in place of the defaults', async () => {
     await task();
     await world.start('one');
     expect(world.stepsOf(await run())).to.deep.equal(['first', 'few']);
@@ -53,7 +53,7 @@ describe('a run with params', () => {
     expect(world.stepsOf(await run({ limit: 7, shop: 'b' }))).to.deep.equal(['first']);
   });
 
-  it('keeps them when another worker continues it', async () => {
+  it('keeps its params when another worker continues it', async () => {
     const [, ...rest] = pipeline;
     await task({
       payload: {
@@ -71,7 +71,7 @@ describe('a run with params', () => {
     expect(world.stepsOf(runId)).to.deep.equal(['first', 'first', 'many']);
   });
 
-  it('passes them on to its retry, unless that has others', async () => {
+  it('passes its params on to its retry, unless the retry has others', async () => {
     await task();
     await world.start('one');
     world.fails('many', 1);
@@ -89,7 +89,7 @@ describe('a run with params', () => {
     expect(world.stepsOf(await retry({ limit: 2 }))).to.deep.equal(['first', 'few']);
   });
 
-  it('has those of its backfill', async () => {
+  it('has the params of its backfill', async () => {
     await task({ schedule_kind: 'cron', schedule_expr: '* * * * *' });
     await world.start('one');
     await backfills.start('backfills');
@@ -100,7 +100,7 @@ describe('a run with params', () => {
     for (const id of runs) expect(world.stepsOf(id)).to.deep.equal(['first', 'many']);
   });
 
-  it('fails at once where an event triggers it and a required one has no default', async () => {
+  it('fails at once if an event triggers it and a required param has no default', async () => {
     const params_schema = { type: 'object', required: ['limit'] };
     await task({ payload: { pipeline }, params_schema, max_retries: 3 });
     await world.start('one');

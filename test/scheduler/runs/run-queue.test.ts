@@ -32,7 +32,7 @@ describe('a queue without a view', () => {
     const waiting = await world.request('t');
     const { store, readModel, clock } = world.world;
     const queue = new RunQueue(store, readModel, clock, silent);
-    const level = new Signal('the queue to be level');
+    const level = new Signal('the queue to be up to date');
     const stop = new AbortController();
     const followed = queue.follow(stop.signal, () => level.send());
     expect(queue.isCurrent).to.equal(false);
@@ -51,7 +51,7 @@ describe('a queue without a view', () => {
     await world.task('t', ['a']);
     const { store, readModel, clock } = world.world;
     const queue = new RunQueue(store, readModel, clock, silent);
-    const level = new Signal('the queue to be level');
+    const level = new Signal('the queue to be up to date');
     const stop = new AbortController();
     const asked: string[] = [];
     for (let n = 0; n < 20; n += 1) asked.push(await world.request('t'));

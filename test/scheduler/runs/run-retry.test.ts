@@ -94,7 +94,7 @@ describe('a failed run that is retried', () => {
     expect((await endsIn(runId)).at(0)).to.include({ step: 'each[0]', result: 'zero' });
   });
 
-  it('keeps its depth, unless a run that is deeper retries it', async () => {
+  it('keeps its depth, unless a run with a greater depth retries it', async () => {
     await world.task('t', ['a'], once);
     world.fails('a');
     await world.start('one');
@@ -169,7 +169,7 @@ describe('a failed run that is retried', () => {
       expect(await namesIn(last)).to.deep.equal([...steps, 'last']);
     });
 
-    it('takes over those before a chosen step, through further retries', async () => {
+    it('reuses the results before a chosen step, through further retries', async () => {
       await fail();
       const { store } = world.world;
       const from = async (runId: string, step: string): Promise<string> => {

@@ -14,7 +14,10 @@ function holder(task_id: string, runs: number, minute: number): SlotUse['holders
 }
 
 const full = (minute: number, ...holders: SlotUse['holders']): SlotUse => ({
-  ...{ slots: 4, taken: 4, full_since: at(minute), holders },
+  slots: 4,
+  taken: 4,
+  full_since: at(minute),
+  holders,
 });
 const free: SlotUse = { slots: 4, taken: 3, full_since: null, holders: [] };
 

@@ -127,7 +127,7 @@ describe('a run whose start is written with its end', () => {
     const one = await start('one');
     let lost = 0;
     one.store.afterAppend = () => {
-      if (lost++ === 0) throw new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost');
+      if (lost++ === 0) throw new EventStoreError('OUTCOME_UNKNOWN', 'the response was lost');
     };
     const runId = await world.request('t');
     await world.clock.advance(second);
@@ -185,7 +185,7 @@ describe('a run whose start is written with its end', () => {
       expect(appends.slice(-2)).to.deep.equal([['RunStepResumed'], ['RunStarted', 'RunSucceeded']]);
     });
 
-    it('writes its start alone once a worker has died of it', async () => {
+    it('writes its start separately once a worker has died of it', async () => {
       const one = await world.start('one');
       const last = { id: 'b', uses: 'quick' };
       await world.task('t', [], { payload: { pipeline: [sleep, last] } });

@@ -25,13 +25,13 @@ describe('lines of a running step', () => {
     return world.request('t');
   };
 
-  /** As the view of runs shows it. */
+  /** The lines in the view of runs. */
   const logOf = async (runId: string): Promise<readonly unknown[]> => {
     const run = folded(runsProjection, await world.eventsOf(runId)).get(runId);
     return run?.log.map(({ message }) => message) ?? [];
   };
 
-  it('are in the view within a second, and there once after its end', async () => {
+  it('are in the view within a second, and only once after the end of the step', async () => {
     await world.start('one');
     const runId = await slowRun();
     expect(await logOf(runId)).to.deep.equal([]);
@@ -43,7 +43,7 @@ describe('lines of a running step', () => {
     expect(await logOf(runId)).to.deep.equal(['begun', 'done']);
   });
 
-  it('stay in the log of a run that is canceled meanwhile', async () => {
+  it('stay in the log of a run that is canceled in the meantime', async () => {
     await world.start('one');
     const runId = await slowRun();
     await world.clock.advance(1000);
@@ -52,7 +52,7 @@ describe('lines of a running step', () => {
     expect(await logOf(runId)).to.deep.equal(['begun']);
   });
 
-  it('are those of both workers where one continues after the other has died', async () => {
+  it('include those of both workers if one continues after the other has died', async () => {
     const one = await world.start('one');
     const runId = await slowRun();
     await world.clock.advance(1000);

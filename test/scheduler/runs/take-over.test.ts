@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { NewEvent } from '../../../domain/event-store.ts';
+import { EventStoreError, type NewEvent } from '../../../domain/event-store.ts';
 import { runsProjection } from '../../../projections/views/runs.ts';
 import { stepEnd } from '../../projections/recorded.ts';
 import { deferred, type Deferred } from '../../support/signals.ts';
@@ -38,6 +38,23 @@ describe('taking over runs', () => {
     expect(world.stepsOf(runId)).to.deep.equal(['a', 'b', 'b', 'c']);
     const [first, again] = world.effects.filter(({ step }) => step === 'b');
     expect(again?.key).to.equal(first?.key);
+  });
+
+  it('is reported until no run of a dead worker is left that could not be freed', async () => {
+    const runId = await died();
+    const two = await world.start('two');
+    let broken = true;
+    two.store.onRead = (stream) => {
+      if (broken && stream === `run-${runId}`) throw new EventStoreError('CORRUPT_EVENT', 'broken');
+    };
+    await world.clock.advance(2 * LEASE);
+    const failed = 'could not free a run of a dead worker';
+    const reported = (): string[] => two.lines.filter((line) => line.includes(failed));
+    expect(reported()).to.deep.equal([failed]);
+    broken = false;
+    await world.clock.advance(LEASE);
+    expect(await world.run(runId)).to.include({ state: 'running', lease_owner: 'two' });
+    expect(reported()).to.deep.equal([failed, `succeeded again after: ${failed}`]);
   });
 
   it('leaves a run alone while the heartbeat lasts', async () => {

@@ -56,7 +56,7 @@ describe('a worker that stops something', () => {
         one.store.onMessage = () => {};
         // It follows again from after the view's position.
         await world.world.project([runsProjection]);
-        throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+        throw new EventStoreError('UNAVAILABLE', 'the subscription ended');
       };
       await world.cancel(runId);
       expect(await world.run(runId)).to.include({ state: 'canceled' });
@@ -232,7 +232,7 @@ describe('a worker that stops something', () => {
       two.store.onAppend = (stream) => {
         if (!stream.startsWith('run-') || refused > 0) return;
         refused += 1;
-        throw new EventStoreError('UNAVAILABLE', 'the log is away');
+        throw new EventStoreError('UNAVAILABLE', 'the log is unavailable');
       };
       await world.clock.advance(30 * second);
       expect(await world.run(runId)).to.include({ state: 'retrying' });
@@ -320,9 +320,17 @@ describe('a worker that stops something', () => {
       await world.request('t');
       const now = world.clock.now();
       const request: DataOf<'RunRequested'> = {
-        ...{ task_id: 't', task_revision: 0, created_by: 'somebody', priority: 5 },
-        ...{ overlap_policy: 'allow', retry_of: null, prior_steps: [], event: null },
-        ...{ trigger: 'schedule', scheduled_for: toIso(now), run_at: toIso(now) },
+        task_id: 't',
+        task_revision: 0,
+        created_by: 'somebody',
+        priority: 5,
+        overlap_policy: 'allow',
+        retry_of: null,
+        prior_steps: [],
+        event: null,
+        trigger: 'schedule',
+        scheduled_for: toIso(now),
+        run_at: toIso(now),
       };
       const { early } = one;
       const append = (stream: string, event: DomainEvent): StreamAppend => {

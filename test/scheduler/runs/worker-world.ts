@@ -10,7 +10,6 @@ import { cancelRunCommand, requestManualRun } from '../../../domain/tasks/task-c
 import { quotasFrom, type QuotaSettings } from '../../../domain/namespaces/quotas.ts';
 import type { TaskDefinition } from '../../../domain/tasks/task-definition.ts';
 import { taskFold } from '../../../domain/tasks/task.ts';
-import { silent } from '../../../observability/telemetry.ts';
 import { LiveStreams } from '../../../projections/reading/live-streams.ts';
 import type { Coordination } from '../../../scheduler/coordination.ts';
 import { Membership } from '../../../scheduler/processes/membership.ts';
@@ -36,6 +35,7 @@ import type { ToolCall } from '../../../scheduler/tools/tool.ts';
 import type { CallSlots } from '../../../scheduler/call-slots.ts';
 import { EarlyStarts } from '../../../scheduler/burst/early-starts.ts';
 import { Worker } from '../../../scheduler/worker.ts';
+import { collectingLines } from '../../support/reporting-to.ts';
 import { deferred, Signal, type Deferred } from '../../support/signals.ts';
 import { World } from '../scheduler-world.ts';
 import type { WatchedStore } from '../watched-store.ts';
@@ -64,7 +64,7 @@ class Reachable {
         if (typeof member !== 'function') return member;
         return (...given: readonly unknown[]): unknown =>
           this.away
-            ? Promise.reject(new Error('can not be reached'))
+            ? Promise.reject(new Error('the store is unreachable'))
             : Reflect.apply(member, target, given);
       },
     });
@@ -83,7 +83,7 @@ interface WorkerOptions {
   readonly isInstant?: (run: QueuedRun) => boolean;
   /** It follows the agents that own the tasks. */
   readonly owned?: boolean;
-  /** Whose start may be written with the end. Default: none. */
+  /** Whether a run's start may be written with its end. Default: never. */
   readonly startsWithEnd?: (run: QueuedRun) => boolean;
 }
 
@@ -95,7 +95,7 @@ export class WorkerWorld {
   readonly arrived = new Signal<Effect>('effects');
   /** Waiting steps, by worker, run and step. */
   readonly gates = new Map<string, Deferred<void>>();
-  /** What the quota `events` counts. */
+  /** The number that the quota `events` limits. */
   eventsInLog = 0;
   /** What `act` does, by step. Default: nothing. */
   readonly acts = new Map<string, (call: ToolCall) => unknown>();
@@ -121,8 +121,8 @@ export class WorkerWorld {
   }
 
   /**
-   * A task whose steps `act` under the names given; `hold:<name>` waits until it is let, and `quick:<name>` acts by a tool
-   * that counts as answering at once.
+   * Creates a task whose steps call `act` and have these names. `hold:<name>` waits until a test releases it, and
+   * `quick:<name>` calls a tool that counts as instant.
    */
   async task(
     id: string,
@@ -148,7 +148,7 @@ export class WorkerWorld {
     });
   }
 
-  /** Requests a run by hand. */
+  /** Requests a manual run. */
   async request(taskId: string): Promise<string> {
     const task = await this.world.task(taskId);
     const { runId } = await requestManualRun(this.world.store, taskId, task, this.world.context());
@@ -219,8 +219,10 @@ export class WorkerProcess {
   readonly takeOver: TakeOver;
   readonly deadlines: RunDeadlines;
   readonly timers: WaitTimers;
-  readonly ready = new Signal('the queue to be level');
+  readonly ready = new Signal('the queue to be up to date');
   readonly failures: unknown[] = [];
+  /** The messages of its log, except those of level debug. */
+  readonly lines: string[] = [];
   readonly #stop = new AbortController();
   readonly #works: Promise<unknown>[] = [];
   readonly #world: WorkerWorld;
@@ -235,7 +237,7 @@ export class WorkerProcess {
     const { coordination } = this.reachable;
     const { store } = this;
     const about = { roles: ['worker'] };
-    const telemetry = silent;
+    const telemetry = collectingLines(this.lines, () => clock.steady());
     const onAlive = (): void => this.worker.wake();
     const member = { id, lease: LEASE, about, onAlive };
     this.membership = new Membership({ ...member, coordination, clock, telemetry });
@@ -261,7 +263,9 @@ export class WorkerProcess {
     for (const tool of [...basicTools, ...waitingTools]) tools.register(tool);
     const failurePause = new FailurePause({ ...shared, readModel, name: id });
     const rate = new RunRate({
-      ...{ ...shared, coordination, quotas: quotasFrom(options.quotas) },
+      ...shared,
+      coordination,
+      quotas: quotasFrom(options.quotas),
       eventsOf: () => Promise.resolve(world.eventsInLog),
     });
     const parks = (run: QueuedRun): boolean => rate.park(run);
@@ -296,18 +300,18 @@ export class WorkerProcess {
       membership.run(signal),
       leadership.run(signal),
       live.follow(signal),
-      this.keep(() => agents.follow(signal)),
-      this.keep(() => queue.follow(signal, () => this.begin())),
+      this.#keep(() => agents.follow(signal)),
+      this.#keep(() => queue.follow(signal, () => this.#begin())),
       this.takeOver.run(signal),
     );
   }
 
-  private begin(): void {
+  #begin(): void {
     this.worker.start();
     this.ready.send();
   }
 
-  private async keep(work: () => Promise<void>): Promise<void> {
+  async #keep(work: () => Promise<void>): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await work().catch((error: unknown) => this.failures.push(error));
     }

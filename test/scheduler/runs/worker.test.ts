@@ -280,7 +280,7 @@ describe('a worker', () => {
         const id = events[0]?.id ?? '';
         if (lost.has(id)) return;
         lost.add(id);
-        throw new EventStoreError('OUTCOME_UNKNOWN', 'the answer was lost');
+        throw new EventStoreError('OUTCOME_UNKNOWN', 'the response was lost');
       };
       const runId = await world.request('t');
       await world.clock.advance(10 * second);
@@ -297,7 +297,7 @@ describe('a worker', () => {
       one.store.onAppend = (_stream, events) => {
         if (events[0]?.type !== 'RunStarted' || failures === 0) return;
         failures -= 1;
-        throw new EventStoreError('STREAM_DELETED', 'something that does not pass by waiting');
+        throw new EventStoreError('STREAM_DELETED', 'a permanent error');
       };
       const runId = await world.request('t');
       await world.clock.advance(2 * second);
@@ -312,7 +312,7 @@ describe('a worker', () => {
       one.store.onMessage = (message, prefixes) => {
         if (!prefixes.includes('run-') || message.kind !== 'events' || broken > 0) return;
         broken += 1;
-        throw new EventStoreError('UNAVAILABLE', 'the log broke off');
+        throw new EventStoreError('UNAVAILABLE', 'the subscription ended');
       };
       const other = await world.request('t');
       expect(broken).to.equal(1);

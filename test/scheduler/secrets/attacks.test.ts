@@ -7,7 +7,7 @@ import { execute, type Given, type Went } from '../pipeline/pipeline-execution-h
 
 const VALUE = 'open-sesame-17';
 
-/** Each row is an attack of a task's author, or of a server that the task calls. */
+/** Each row is an attack by a task's author, or by a server that the task calls. */
 describe('a secret of a task cannot be taken', () => {
   const closing: (() => Promise<unknown>)[] = [];
   afterEach(async () => {
@@ -61,7 +61,7 @@ describe('a secret of a task cannot be taken', () => {
         { url: origin.replace('//', '//user:${secrets.X}@') },
       ]) {
         const went = await send(args, { allowHosts });
-        expect(errorOf(went)).to.match(/^the secret X may (not be sent to|be sent nowhere)/);
+        expect(errorOf(went)).to.match(/^the secret X may not be sent to/);
         expect(went.result).to.include({ kind: 'failed', retryable: false });
         expect(JSON.stringify(went)).not.to.include(VALUE);
       }
@@ -105,7 +105,7 @@ describe('a secret of a task cannot be taken', () => {
     expect(thief.seen).to.deep.equal([]);
   });
 
-  it('follows a redirect within its hosts', async () => {
+  it('but may follow a redirect within its hosts', async () => {
     const { origin, host, seen } = await server(({ url }, response) => {
       if (url === '/a') response.writeHead(302, { location: '/b' });
       response.end('ok');
@@ -115,7 +115,7 @@ describe('a secret of a task cannot be taken', () => {
     expect(seen[1]?.headers.authorization).to.equal(`Bearer ${VALUE}`);
   });
 
-  it('with another one that may be sent there', async () => {
+  it('by adding a secret that does not exist', async () => {
     const { origin, host, seen } = await server();
     const args = { url: origin, headers: { a: '${secrets.X}', b: '${secrets.Y}' } };
     const went = await run(

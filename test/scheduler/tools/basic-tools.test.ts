@@ -54,7 +54,7 @@ describe('the tool sleep', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('goes on at once after no time, or for an instant that has passed', async () => {
+  it('continues at once after zero seconds, or for an instant that has passed', async () => {
     expect(await run('sleep', { seconds: 0 })).to.deep.equal({ slept_seconds: 0 });
     expect(await until('2001-01-01T00:00:00Z')).to.deep.equal({ slept_seconds: 0 });
   });

@@ -29,7 +29,7 @@ export interface Answered {
   readonly body: unknown;
 }
 
-/** A real server that notes what it is asked. */
+/** A real server that records its requests. */
 export async function serve(
   answer: Answer,
 ): Promise<{ origin: string; seen: Seen[]; server: Server }> {
@@ -60,10 +60,10 @@ export interface RequestOptions {
   readonly step?: object;
 }
 
-/** What tests of the tool work with; all of it is closed after each. */
+/** Servers and requests for tests of the tool. Everything is closed after each test. */
 export interface HttpHarness {
   server(answer: Answer): Promise<{ origin: string; seen: Seen[]; server: Server }>;
-  /** Runs one step with the tool; gives its result, or the run's failure. */
+  /** Runs one step with the tool. Returns its result, or the run's failure. */
   request(
     args: object,
     options?: RequestOptions,
@@ -74,7 +74,7 @@ export interface HttpHarness {
   }>;
 }
 
-/** Called inside of a `describe`. */
+/** Call it inside a `describe`. */
 export function httpHarness(): HttpHarness {
   const closing: (() => Promise<unknown>)[] = [];
   afterEach(async () => {

@@ -164,7 +164,7 @@ describe('the tool http.request', () => {
     expect(failure?.error).to.match(/^GET http:\/\/127\.0\.0\.1:\d+\/ failed: /);
   });
 
-  it('keeps no connection until the server may close it', async () => {
+  it('closes an idle connection long before the server would', async () => {
     const { origin, server: kept } = await server((_, response) => response.end('{}'));
     kept.keepAliveTimeout = 600_000;
     const closed = new Signal<void>('the end of a connection');
@@ -196,15 +196,11 @@ describe('the tool http.request', () => {
 
   const unsendable: readonly (readonly [string, object, RegExp])[] = [
     [
-      'another length than the body has',
+      'a content-length that differs from the body',
       { body: 'abc', headers: { 'content-length': 9 } },
       /length/,
     ],
-    [
-      'an escape in the password that is none',
-      { url: 'http://a:50%@a.example/' },
-      /invalid % escape/,
-    ],
+    ['an invalid escape in the password', { url: 'http://a:50%@a.example/' }, /invalid % escape/],
   ];
   for (const [what, args, error] of unsendable) {
     it(`does not retry ${what}`, async () => {
@@ -276,14 +272,14 @@ describe('the tool http.request', () => {
       LONG: `${'x'.repeat(190)}to ken@1${'x'.repeat(190)}`,
     };
     const cut = `${'y'.repeat(480)}***, and behind it`;
-    const told: readonly (readonly [string, string])[] = [
+    const cases: readonly (readonly [string, string])[] = [
       [`${origin}/\${secrets.TOKEN}?\${secrets.TOKEN}`, `GET ${origin}/*** answered 400: ${cut}`],
       ['${secrets.HOOK}', `GET *** answered 400: ${cut}`],
       [`${origin}/first/\${secrets.TOKEN}`, `GET ${origin}/moved/*** answered 400: ${cut}`],
       ['/${secrets.LONG}', '/*** is not an http or https URL'],
     ];
-    for (const [url, error] of told) {
-      // The token is a part of the others, and known by itself.
+    for (const [url, error] of cases) {
+      // The token is a part of the other secrets, and is also known on its own.
       const headers = { 'x-token': '${secrets.TOKEN}' };
       const { failure } = await request({ url, headers }, { secrets });
       expect(failure?.error).to.equal(error);

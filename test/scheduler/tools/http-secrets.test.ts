@@ -27,7 +27,7 @@ describe('a secret in an HTTP request', () => {
     const isInside: LookUpAll = (_hostname, _options, callback) =>
       callback(null, [{ address: '10.0.0.7', family: 4 }]);
     const refused = 'is a private address; to allow it, add it to SVC_HTTP_ALLOW_PRIVATE';
-    const told: readonly (readonly [url: string, error: string])[] = [
+    const cases: readonly (readonly [url: string, error: string])[] = [
       ['http://${secrets.NAME}.invalid/', 'GET http://***.invalid/ failed: ENOTFOUND'],
       ['http://${secrets.SHORT}.invalid/', 'GET http://***.invalid/ failed: ENOTFOUND'],
       ['http://${secrets.PATH}', 'GET http://***/ failed: ENOTFOUND'],
@@ -43,7 +43,7 @@ describe('a secret in an HTTP request', () => {
       PATH: 'AbCd/K7MDENG/bPxRfiCYEXAMPLEKEY',
       URL: 'http://hooks.invalid/services/T00',
     };
-    for (const [url, error] of told) {
+    for (const [url, error] of cases) {
       it(`is fully masked when ${url} fails`, async () => {
         const { failure } = await request(
           { url },

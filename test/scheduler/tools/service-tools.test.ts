@@ -119,7 +119,7 @@ describe('the tool tasks.run', () => {
     expect(waited[0]?.params).to.deep.equal({ limit: 5, from: 'task-9' });
   });
 
-  it('fails for good when that task does not take them', async () => {
+  it('fails permanently if that task does not accept them', async () => {
     const step = { uses: 'tasks.run', with: { task_id: 'task-9' }, max_retries: 3 };
     const { went, asked } = await run(step, () => {
       throw new RefusalError('INVALID', 'params.limit: is required by params_schema');

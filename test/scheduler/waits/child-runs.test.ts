@@ -57,7 +57,7 @@ describe('a step that waits for a child run', () => {
     expect((await world.untilEnded(parent)).state).to.equal('succeeded');
   });
 
-  it("fails with the child's error, however often the parent may be tried", async () => {
+  it("fails with the child's error, however many retries the parent has", async () => {
     await child({ id: 'one', uses: 'fail', with: { message: 'out of paper' } });
     await world.task('stubborn', [{ ...call(), max_retries: 3 }], { max_retries: 2 });
     await world.start('a');
@@ -143,7 +143,7 @@ describe('a step that waits for a child run', () => {
       expect((await world.typesOf(parent)).slice(-2)).to.deep.equal(['StepResumed', 'Failed']);
     });
 
-    it('lets the child go on after the limit of the wait', async () => {
+    it('lets the child continue after the limit of the wait', async () => {
       await world.task('brief', [call({ timeout_seconds: 5 })]);
       await world.start('a');
       const parent = await world.request('brief');
@@ -154,7 +154,7 @@ describe('a step that waits for a child run', () => {
       expect((await world.run(await childOf())).state).to.equal('running');
     });
 
-    it('does not cancel a run that a duplicate request named', async () => {
+    it('does not cancel an existing run that a duplicate request returned', async () => {
       await world.task('once', [hold], { dedupe_key: 'k' });
       await world.task('calls', [call({ task_id: 'once' })]);
       await world.start('a');
@@ -205,7 +205,7 @@ describe('a step that waits for a child run', () => {
       }
     }
 
-    it('cancels the child of a run that was canceled meanwhile', async () => {
+    it('cancels the child of a run that was canceled in the meantime', async () => {
       await child(hold);
       const first = await world.start('a');
       const parent = await world.request('parent');

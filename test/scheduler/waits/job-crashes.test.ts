@@ -22,7 +22,7 @@ describe('a run with a job', () => {
   });
   afterEach(() => world.close());
 
-  /** Requests the run through a process, again where that dies. */
+  /** Requests the run through a process, and again if that process dies. */
   const request = async (process: WaitsProcess): Promise<void> => {
     const context = { ...world.world.context(), commandId: 'by hand' };
     const task = await world.world.task('t');
@@ -35,8 +35,8 @@ describe('a run with a job', () => {
     world.processes.find(({ store }) => !store.dead) ?? world.start('b');
 
   /**
-   * Does the job as often as it is given, and sends each result until it is answered.
-   * @returns the answers, and whether a result was written whose answer was lost
+   * Does the job as often as it is given, and sends each result until there is a response.
+   * @returns the responses, and whether a result was written whose response was lost
    */
   const work = async (worker: JobWorker) => {
     const answers: (RefusalError['code'] | null)[] = [];
@@ -64,7 +64,7 @@ describe('a run with a job', () => {
     return first === undefined ? 'none' : (await world.run(runId)).state;
   };
 
-  /** What must be whatever has died. */
+  /** Checks what must be true whatever has died. */
   const expectOnce = async (given: readonly HandedJob[]): Promise<void> => {
     expect(await stateOf()).to.equal('succeeded');
     const events = await world.eventsOf(runId);
@@ -130,7 +130,7 @@ describe('a run with a job', () => {
   }
 
   for (const process of ['the same process', 'another process'] as const) {
-    it(`is given to another worker by ${process} when its worker dies, which is refused later`, async () => {
+    it(`is given to another worker by ${process} if its worker dies, whose late result is rejected`, async () => {
       const first = await world.start('a');
       await request(first);
       await world.untilState(runId, 'waiting');

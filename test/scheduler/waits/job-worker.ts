@@ -5,7 +5,7 @@ import type { HandedJob, Offer } from '../../../scheduler/jobs/job.ts';
 import { JOB_TOOL, type WaitsProcess } from './waits-process.ts';
 import type { WaitsWorld } from './waits-world.ts';
 
-/** A worker outside of the service, which asks whichever process lives. Its requests to a dead one are never answered. */
+/** An external worker, which polls any live process. Its requests to a dead process get no response. */
 export class JobWorker {
   /** Each job that it was given, in order. */
   readonly given: HandedJob[] = [];
@@ -24,7 +24,7 @@ export class JobWorker {
     return { agentId, namespace };
   }
 
-  /** Asks a process for a job. @returns null where there is none, or the process dies */
+  /** Polls a process for a job. @returns null if there is none, or the process dies */
   async poll(process: WaitsProcess): Promise<HandedJob | null> {
     const polled = process.jobs.poll(this.#offer, 1, 0, new AbortController().signal);
     const [job] = (await answerOf(process, this.#world, polled)) ?? [];
@@ -32,7 +32,7 @@ export class JobWorker {
     return job ?? null;
   }
 
-  /** Ends a job. @returns its refusal; null where it has none; undefined where the process dies before it answers */
+  /** Ends a job. @returns the error, or null; undefined if the process dies before it responds */
   async finish(
     process: WaitsProcess,
     { job_id: job, lease }: Pick<HandedJob, 'job_id' | 'lease'>,
@@ -55,7 +55,7 @@ export class JobWorker {
   }
 }
 
-/** What a process answers; undefined if it dies before. */
+/** The response of a process; undefined if it dies first. */
 async function answerOf<T>(
   process: WaitsProcess,
   { world }: WaitsWorld,

@@ -27,7 +27,7 @@ describe('runs with large results', () => {
     stream.startsWith('run-') && events.some((event) => event.type === type);
   const childOf = async (): Promise<string> => (await world.runsOf('child'))[0] ?? '';
 
-  it('leave an artifact without a reference when their worker dies in between, and one in the end', async () => {
+  it('leave an artifact without a reference if their worker dies in between, and end with one artifact', async () => {
     await task('one', [twice, { id: 'hold', uses: 'hold', timeout_seconds: 86_400 }]);
     const first = await world.start('a');
     first.dieAt('before', holds('RunStepCompleted'));
@@ -45,7 +45,7 @@ describe('runs with large results', () => {
   describe('of which one waits for another,', () => {
     const call = { id: 'call', uses: 'tasks.run', with: { task_id: 'child', wait: true } };
 
-    it('give the parent the artifacts of the child', async () => {
+    it('copy the artifacts of the child to the parent', async () => {
       await task('child', [twice]);
       await task('parent', [call]);
       await world.start('a');
@@ -59,7 +59,7 @@ describe('runs with large results', () => {
       expect(world.artifacts.namesOf(parent)).to.deep.equal([artifact]);
     });
 
-    it('make one of an output whose results are small by themselves', async () => {
+    it('make an artifact of a large output whose single results are small', async () => {
       const some = (id: string): object => ({ id, uses: 'echo', with: '${params.half}' });
       await task('child', [some('a'), some('b')]);
       await task('parent', [call]);
@@ -73,7 +73,7 @@ describe('runs with large results', () => {
       });
     });
 
-    it('hold no secret of the parent', async () => {
+    it('contain no secret of the parent', async () => {
       world.secretValues.set('KEY', 'open sesame');
       const some = (id: string): object => ({
         id,
@@ -92,7 +92,7 @@ describe('runs with large results', () => {
       });
     });
 
-    it('end the wait once the store is there again', async () => {
+    it('end the wait once the store is available again', async () => {
       await task('child', [twice, { id: 'hold', uses: 'hold', timeout_seconds: 86_400 }]);
       await task('parent', [call]);
       await world.start('a');
@@ -105,7 +105,7 @@ describe('runs with large results', () => {
       expect(world.artifacts.namesOf(parent)).to.have.lengthOf(1);
     });
 
-    it('are resumed by another process when the first dies before the append', async () => {
+    it('are resumed by another process if the first dies before the append', async () => {
       await task('child', [twice]);
       await task('parent', [call]);
       const first = await world.start('a');
@@ -138,7 +138,7 @@ describe('runs with large results', () => {
     expect(await resultOf(runId, 'big')).to.have.property('artifact', artifact);
   });
 
-  it('name the step whose result could not be kept', async () => {
+  it('name the step whose result could not be stored', async () => {
     await task('one', [twice]);
     await world.start('a');
     world.artifacts.failing = Infinity;

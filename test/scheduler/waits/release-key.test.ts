@@ -18,7 +18,7 @@ describe('a run that waits with a concurrency key', () => {
   };
   const held = { id: 'held', uses: 'hold', timeout_seconds: 86_400 };
 
-  /** The run `first` waits, then holds the key; `second` wants it meanwhile. */
+  /** The run `first` waits and then holds the key, which `second` wants in the meantime. */
   const two = async (
     pipeline: readonly object[],
     fields: Partial<TaskDefinition> = { concurrency_key: 'printer' },
@@ -47,13 +47,13 @@ describe('a run that waits with a concurrency key', () => {
     await world.untilState(other, 'running');
   });
 
-  it('gives it up where its step says so, and takes it again before it goes on', async () => {
+  it('gives it up if its step says so, and takes it again before it continues', async () => {
     await world.start('a');
     const [first, other] = await two([nap(true), held]);
     await world.untilState(other, 'running');
     expect(await states(first)).to.deep.equal(['waiting']);
     await world.clock.advance(90 * second);
-    // Its time has come, but another has the key.
+    // Its time has come, but another run has the key.
     expect(await states(first, other)).to.deep.equal(['queued', 'running']);
     world.gates.get('other')?.resolve();
     await world.untilState(first, 'running');
@@ -62,7 +62,7 @@ describe('a run that waits with a concurrency key', () => {
     expect(await keyFaults()).to.deep.equal([]);
   });
 
-  it('keeps it while any of its waits does', async () => {
+  it('keeps it while any of its waits keeps it', async () => {
     await world.start('a');
     const group = { parallel: [nap(true, 30, 'one'), nap(false, 60, 'two')] };
     const [first, other] = await two([group]);
@@ -111,5 +111,5 @@ describe('a run that waits with a concurrency key', () => {
   }
 });
 
-/** A run goes on after these: no run ends its use of a key by them. */
+/** A run continues after these events, so they do not end its use of a key. */
 const waitingTypes: ReadonlySet<string> = new Set(['RunStepSuspended', 'RunStepResumed']);

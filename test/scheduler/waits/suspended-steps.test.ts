@@ -28,7 +28,7 @@ describe('a suspended step', () => {
     return world.request('t');
   };
 
-  /** Ends the only open wait of a step, as a callback does. */
+  /** Ends the only open wait of a step, like a callback. */
   const answer = async (runId: string, step: string, resumption: Resumption): Promise<void> => {
     await handle({
       store: world.world.store,
@@ -116,7 +116,7 @@ describe('a suspended step', () => {
     expect((await world.typesOf(runId)).slice(-2)).to.deep.equal(['StepResumed', 'Failed']);
   });
 
-  it('takes its result from a callback, whose token is masked', async () => {
+  it('gets its result from a callback, whose token is masked', async () => {
     await world.start('one');
     const runId = await pipeline([callback, { id: 'e', uses: 'echo', with: '${steps.c.paid}' }]);
     expect(await world.run(runId)).to.have.property('state', 'waiting');
@@ -135,7 +135,7 @@ describe('a suspended step', () => {
     expect(await resultsOf(runId)).to.deep.equal({ c: 'still no money' });
   });
 
-  it('takes a callback that comes before its tool has returned', async () => {
+  it('accepts a callback that arrives before its tool has returned', async () => {
     await world.start('one');
     const runId = await pipeline([{ id: 'c', uses: 'hold', wait_for: 'callback' }]);
     expect(await world.run(runId)).to.have.property('state', 'running');
@@ -146,7 +146,7 @@ describe('a suspended step', () => {
     expect(await world.typesOf(runId)).not.to.include('Released');
   });
 
-  it('calls its tool again when the worker died during the call, and earlier tokens stay valid', async () => {
+  it('calls its tool again if the worker died during the call, and earlier tokens stay valid', async () => {
     const one = await world.start('one');
     const runId = await pipeline([
       { id: 'c', uses: 'deaf', wait_for: 'callback', timeout_seconds: 600 },
@@ -198,7 +198,7 @@ describe('a suspended step', () => {
     expect(resumed).to.have.lengthOf(1);
   });
 
-  it('gives way to at most max_parallel items', async () => {
+  it('lets at most max_parallel items run or wait at a time', async () => {
     await world.start('one');
     const runId = await pipeline([
       {
@@ -218,7 +218,7 @@ describe('a suspended step', () => {
     expect(await world.run(runId)).to.have.property('state', 'succeeded');
   });
 
-  it('holds back only the steps that need it', async () => {
+  it('delays only the steps that need it', async () => {
     await world.start('one');
     const runId = await pipeline([
       { id: 'slow', uses: 'sleep', with: { seconds: 10 } },
@@ -231,7 +231,7 @@ describe('a suspended step', () => {
     expect(await world.run(runId)).to.include({ state: 'succeeded', attempt: 1 });
   });
 
-  it('keeps a callback that came before its tool returned, though the worker then dies', async () => {
+  it('keeps a callback that arrived before its tool returned, even if the worker then dies', async () => {
     const one = await world.start('one');
     const runId = await pipeline([{ id: 'c', uses: 'deaf', wait_for: 'callback' }]);
     await answer(runId, 'c', { by, result: 'early' });
@@ -242,7 +242,7 @@ describe('a suspended step', () => {
     expect(await resultsOf(runId)).to.deep.equal({ c: 'early' });
   });
 
-  it('ends once, by whichever comes first, when its callback arrives at its timeout', async () => {
+  it('ends once, by whichever is first, if its callback arrives at its timeout', async () => {
     await world.start('one');
     const runId = await pipeline([{ ...callback, wait_seconds: 60 }], { max_retries: 0 });
     await world.clock.advance(60 * second - 1);
@@ -273,7 +273,7 @@ describe('a suspended step', () => {
     expect(await resultsOf(runId)).to.deep.equal({ a: 'rejected by ada' });
   });
 
-  it('passes a rejection on to later steps where it continues on errors', async () => {
+  it('passes a rejection on to later steps if it continues on errors', async () => {
     await world.start('one');
     const runId = await pipeline([
       { ...approval, on_error: 'continue' },
@@ -284,7 +284,7 @@ describe('a suspended step', () => {
     expect(await resultsOf(runId)).to.deep.include({ e: false });
   });
 
-  it('is open no more for anybody who comes second', async () => {
+  it('is no longer open for the second caller', async () => {
     await world.start('one');
     const runId = await pipeline([callback]);
     await answer(runId, 'c', { by, result: 1 });

@@ -24,7 +24,7 @@ describe('a secret of a run that waits', () => {
     return runId;
   };
 
-  /** What the streams of all runs hold, as an auditor reads it. */
+  /** The content of all runs' streams, as an auditor reads it. */
   const recorded = async (): Promise<string> => JSON.stringify(await world.world.events('run-'));
 
   const publish = async (payload: { readonly said: string }): Promise<void> => {
@@ -54,12 +54,12 @@ describe('a secret of a run that waits', () => {
       const runId = await world.request('t');
       await world.untilEnded(runId);
       const [resumed] = await world.resumptionsOf(runId);
-      const told = JSON.stringify(resumed?.result ?? resumed?.error);
-      expect(told).to.contain('it is ***').and.not.to.contain(SECRET);
+      const outcome = JSON.stringify(resumed?.result ?? resumed?.error);
+      expect(outcome).to.contain('it is ***').and.not.to.contain(SECRET);
     });
   }
 
-  it('may not be part of what an event is compared with', async () => {
+  it('may not be part of the condition for an event', async () => {
     await world.start('a');
     const condition = { topic: 'said', if: "event.payload.said == '${secrets.TOKEN}'" };
     await world.task('t', [{ id: 'said', uses: 'wait.event', with: condition }]);
@@ -71,7 +71,7 @@ describe('a secret of a run that waits', () => {
       .and.not.to.contain(SECRET);
   });
 
-  it('is masked in all that a worker says', async () => {
+  it('is masked in everything that a worker reports', async () => {
     const process = await world.start('a');
     const runId = await waiting({ id: 'job', uses: JOB_TOOL, max_retries: 1 });
     const worker = new JobWorker(world);

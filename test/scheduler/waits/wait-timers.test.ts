@@ -41,7 +41,7 @@ describe('the timers of waits', () => {
       return true;
     };
     timers = new WaitTimers({
-      // Only what the timers use of both.
+      // Only the parts of both that the timers use.
       queue: queue as unknown as RunQueue,
       resumer: { resume } as unknown as WaitResumer,
       clock,
@@ -65,7 +65,7 @@ describe('the timers of waits', () => {
   const timer = (id: string, seconds: number): QueuedRun =>
     waiting(id, seconds, { kind: 'timer', seconds });
 
-  it('end a wait whose run was read again after an interruption', async () => {
+  it('end a wait even if its run was read again after an interruption', async () => {
     const run = timer('a', 60);
     run.ended = true;
     listener.onWaits?.({ ...run, ended: false });
@@ -73,7 +73,7 @@ describe('the timers of waits', () => {
     expect(ended).to.deep.equal([['a', 'timer']]);
   });
 
-  it('leave a due wait alone while what it waits for may have come', async () => {
+  it('leave a due wait alone while its event may have arrived', async () => {
     isUnmet = false;
     timer('a', 60);
     await clock.advance(70 * second);
@@ -83,7 +83,7 @@ describe('the timers of waits', () => {
     expect(ended).to.deep.equal([['a', 'timer']]);
   });
 
-  it('end a wait of a year at its end, though the clock is set back meanwhile', async () => {
+  it('end a wait of a year in time even if the clock is set back in the meantime', async () => {
     timer('a', 365 * 86_400);
     await clock.advance(364 * day);
     clock.setTo(clock.now() - 2 * 3600 * second);
@@ -93,7 +93,7 @@ describe('the timers of waits', () => {
     expect(ended).to.deep.equal([['a', 'timer']]);
   });
 
-  it('end a wait of a year when the clock says so, though it is set forward meanwhile', async () => {
+  it('end a wait of a year by the clock even if that is set forward in the meantime', async () => {
     timer('a', 365 * 86_400);
     await clock.advance(300 * day);
     clock.setTo(clock.now() + 64 * day);
@@ -119,7 +119,7 @@ describe('the timers of waits', () => {
     expect(ended).to.deep.equal([['e', 'timeout']]);
   });
 
-  it('leave waits that have ended otherwise', async () => {
+  it('ignore waits that have ended in another way', async () => {
     const run = timer('a', 5);
     run.waits = [];
     await clock.advance(5 * second);
@@ -129,7 +129,7 @@ describe('the timers of waits', () => {
     expect(ended).to.deep.equal([]);
   });
 
-  it('repeat what could not be written', async () => {
+  it('repeat failed writes', async () => {
     failures = 3;
     timer('a', 5);
     await clock.advance(5 * second);
@@ -147,7 +147,7 @@ describe('the timers of waits', () => {
     expect(ended).to.deep.equal([['a', 'timer']]);
   });
 
-  it('end nothing while operators hold the service, and all of it afterwards', async () => {
+  it('end no waits while the service is on hold, and all due ones afterwards', async () => {
     hold.held = true;
     timer('a', 5);
     await clock.advance(60 * second);

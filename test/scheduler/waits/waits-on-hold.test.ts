@@ -8,7 +8,7 @@ import { WaitsWorld } from './waits-world.ts';
 
 const second = 1000;
 
-describe('a run that waits while operators hold the service', () => {
+describe('a run that waits while the service is on hold', () => {
   let world: WaitsWorld;
 
   beforeEach(async () => {
@@ -55,7 +55,7 @@ describe('a run that waits while operators hold the service', () => {
     expect((await world.untilEnded(retried)).state).to.equal('failed');
   });
 
-  it('takes what comes from elsewhere at once, and goes on at the release', async () => {
+  it('accepts calls from outside at once, and continues at the release', async () => {
     await world.task('called', [hold]);
     const steps = {
       event: { uses: 'wait.event', with: { topic: 'paid', timeout_seconds: 30 } },
@@ -89,7 +89,7 @@ describe('a run that waits while operators hold the service', () => {
     for (const runId of runs.values()) await world.untilState(runId, 'running');
   });
 
-  it('does not count an event from after its limit, though the hold keeps it waiting', async () => {
+  it('does not count an event after its limit, although the hold keeps it waiting', async () => {
     await world.task('t', [{ uses: 'wait.event', with: { topic: 'paid', timeout_seconds: 30 } }]);
     await world.start('a');
     const runId = await waiting();
@@ -104,7 +104,7 @@ describe('a run that waits while operators hold the service', () => {
     expect((await world.resumptionsOf(runId)).map(({ by }) => by.kind)).to.deep.equal(['timeout']);
   });
 
-  it('gives no worker its job, and takes the result of a job that a worker has', async () => {
+  it('gives its job to no worker, but accepts the result of a job that a worker has', async () => {
     await world.task('t', [{ id: 'job', uses: JOB_TOOL }]);
     const process = await world.start('a');
     const worker = new JobWorker(world);
@@ -122,7 +122,7 @@ describe('a run that waits while operators hold the service', () => {
     expect(await worker.poll(process)).to.have.property('run_id', other);
   });
 
-  it('is canceled with its children at once, so that none starts at the release', async () => {
+  it('is canceled at once with its children, so none of them starts at the release', async () => {
     await world.task('child', [{ uses: 'sleep', with: { seconds: 5 } }, after]);
     await world.task('t', [{ uses: 'tasks.run', with: { task_id: 'child', wait: true } }]);
     await world.start('a');

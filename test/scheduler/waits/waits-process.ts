@@ -55,7 +55,7 @@ const actionsOf = (world: World, store: WatchedStore): Pick<ServiceActions, 'run
   },
 });
 
-/** A worker with all that ends waits, as the service puts them together. It may die at an append. */
+/** A worker with everything that ends waits, wired as in the service. It may die at an append. */
 export class WaitsProcess {
   readonly id: string;
   readonly store: WatchedStore;
@@ -67,7 +67,7 @@ export class WaitsProcess {
   readonly matching: EventMatching;
   readonly keeper: KeySemaphore;
   readonly jobs: Jobs;
-  readonly ready = new Signal('the queue to be level');
+  readonly ready = new Signal('the queue to be up to date');
   readonly failures: unknown[] = [];
   onDeath: () => void = () => {};
   /** Called around each lease of jobs that it takes. */
@@ -85,7 +85,7 @@ export class WaitsProcess {
     const store = (this.store = world.world.connect());
     const coordination = whileAlive(world.world.coordination, store);
     const { signal } = this.#stop;
-    // All that it does ends with it.
+    // Everything that it does ends with the process.
     setMaxListeners(50, signal);
     const artifacts = { store: world.artifacts, maxBytes: 16 * 1024 * 1024 };
     const common = { store, coordination, clock, telemetry, artifacts };
@@ -130,7 +130,7 @@ export class WaitsProcess {
     this.jobs = new Jobs({
       ...shared,
       coordination: { jobs: this.#leases(coordination) },
-      // Tests ask in the name of workers that are not registered.
+      // Tests poll in the name of workers that are not registered.
       directory: {
         find: () => ({ state: 'active' }),
         workers: () => [],
@@ -156,7 +156,7 @@ export class WaitsProcess {
     return this.leadership.untilLeading(this.#stop.signal);
   }
 
-  /** Dies at the first append that fits, before or after it is written. */
+  /** Dies at the first matching append, before or after it is written. */
   dieAt(when: 'before' | 'after', fits: (stream: string, events: readonly NewEvent[]) => boolean) {
     const die = (stream: string, events: readonly NewEvent[]): void => {
       if (!this.store.dead && fits(stream, events)) this.kill();
@@ -165,14 +165,14 @@ export class WaitsProcess {
     else this.store.afterAppend = die;
   }
 
-  /** The hold has begun or ended. */
+  /** The hold has started or ended. */
   holdChanged(): void {
     this.worker.wake();
     this.timers.holdChanged();
     this.#deadlines.holdChanged();
   }
 
-  /** Gone at once: nothing more comes from it, and nothing that it calls returns. */
+  /** Kills the process at once. It does nothing more, and nothing that it calls returns. */
   kill(): void {
     this.store.dead = true;
     this.#stop.abort();
@@ -248,7 +248,7 @@ export class WaitsProcess {
   }
 }
 
-/** The coordination store as a process has it: unreachable once it is dead. */
+/** The coordination store as seen by a process. It is unreachable once the process is dead. */
 function whileAlive<T extends object>(coordination: T, store: WatchedStore): T {
   return new Proxy(coordination, {
     get: (target, property) => {

@@ -11,12 +11,12 @@ import { World } from '../scheduler-world.ts';
 import { WaitsProcess } from './waits-process.ts';
 import { accessTo, plainSecrets } from '../../support/test-secrets.ts';
 
-/** Workers over one log, with all that ends waits. */
+/** Workers over one log, with everything that ends waits. */
 export class WaitsWorld {
   readonly world: World;
   readonly processes: WaitsProcess[] = [];
   readonly artifacts = new MemoryArtifacts();
-  /** Ends the steps that `hold`, by step. */
+  /** Functions that end steps of the tool `hold`, by step. */
   readonly gates = new Map<string, { readonly resolve: () => void }>();
   /** The values of `${secrets.NAME}`. */
   readonly secretValues = new Map<string, string>();
@@ -46,7 +46,7 @@ export class WaitsWorld {
     return process;
   }
 
-  /** A task that runs by hand. */
+  /** A task that is run manually. */
   task(
     id: string,
     pipeline: readonly object[],

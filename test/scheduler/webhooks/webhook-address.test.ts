@@ -18,7 +18,7 @@ describe('the address of a webhook', () => {
     expect(uses).to.deep.equal([]);
   });
 
-  it('has its secrets, whose use is recorded, and which its mask hides', async () => {
+  it('contains its secrets, whose use is recorded and which its mask hides', async () => {
     const address = await filled('https://a.example/${secrets.X}?k=${secrets.X}');
     if ('error' in address) throw new Error(address.error);
     expect(address.url).to.equal(`https://a.example/${VALUE}?k=${VALUE}`);
@@ -28,7 +28,11 @@ describe('the address of a webhook', () => {
   });
 
   for (const [what, limits, message] of [
-    ['may be sent nowhere', { allowHosts: [] }, 'the secret X may be sent nowhere: allow it'],
+    [
+      'may not be sent to any host',
+      { allowHosts: [] },
+      'the secret X may not be sent to any host: allow it',
+    ],
     [
       'may be sent to other hosts',
       { allowHosts: ['b.example'] },
@@ -39,14 +43,20 @@ describe('the address of a webhook', () => {
       { allowTasks: ['other'] },
       'the task t may not use the secret X: it is not in its allow_tasks',
     ],
+    [
+      'has expired',
+      { expiresAt: 0 },
+      'the secret X expired at 1970-01-01T00:00:00.000Z: ' +
+        'set it again with a later expires_at, by PUT /secrets/X or svc secrets set X',
+    ],
   ] as const) {
-    it(`is none with a secret that ${what}`, async () => {
+    it(`is rejected with a secret that ${what}`, async () => {
       const address = await filled('https://a.example/${secrets.X}', limits);
       expect(address).to.deep.equal({ error: message });
     });
   }
 
-  it('is none with a secret that is missing', async () => {
+  it('is rejected with a missing secret', async () => {
     const address = await filled('https://a.example/${secrets.Y}');
     expect(address).to.deep.equal({ error: 'there is no secret Y in the namespace default' });
   });

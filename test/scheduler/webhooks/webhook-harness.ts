@@ -32,7 +32,7 @@ export interface Received {
 export class Receiver {
   readonly received = new Signal<Received>('a message');
   readonly all: Received[] = [];
-  /** Sends the response; none if it does nothing. */
+  /** Sends the response. Tests replace it; one that does nothing leaves the request without a response. */
   answer: (response: ServerResponse) => void = (response) => response.writeHead(204).end();
   readonly #server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -109,7 +109,7 @@ export class WebhookProcess {
     } = {},
   ) {
     const { coordination, clock, readModel } = world;
-    // With another lease name, it leads beside others.
+    // With another lease name, it leads at the same time as others.
     const { allowPrivate = true, lead = 'webhooks' } = options;
     this.store = world.connect();
     this.store.afterAppend = (_stream, events) => events.forEach((each) => this.written.send(each));
@@ -165,7 +165,7 @@ export class WebhookProcess {
   }
 }
 
-/** Milliseconds; long, as time moves in jumps. */
+/** In milliseconds. Long, because time moves in jumps. */
 export const LEASE = 10 * 86_400_000;
 
 /** The secret of a version of an agent. */

@@ -80,12 +80,12 @@ describe('webhooks', () => {
       'WebhookScheduled',
     ]);
     const verifier = new VerifierWithoutTime(secretOfTest('owner', 0));
-    const told = receiver.all.map(({ body, headers }) => {
+    const messages = receiver.all.map(({ body, headers }) => {
       const plain = headers as Record<string, string>;
       return verifier.verify(body, plain) as { type: string; data: Record<string, unknown> };
     });
-    expect(told.map(({ type }) => type)).to.have.members(['run.succeeded', 'run.failed']);
-    const failed = told.find(({ type }) => type === 'run.failed');
+    expect(messages.map(({ type }) => type)).to.have.members(['run.succeeded', 'run.failed']);
+    const failed = messages.find(({ type }) => type === 'run.failed');
     expect(failed?.data).to.include({ run_id: 'r2', task_id: 't' });
     expect(failed?.data['error']).to.be.a('string');
     const [first] = receiver.all;
@@ -386,7 +386,7 @@ describe('webhooks', () => {
     expect(await types()).to.deep.equal(['WebhookScheduled', 'WebhookFailed', 'WebhookDelivered']);
   });
 
-  it('are scheduled once if two processes believe to be the leader', async () => {
+  it('are scheduled once even if two processes both act as the leader', async () => {
     await start('one', { lead: 'a' });
     await start('two', { lead: 'b' });
     await ownerAndTask();

@@ -35,7 +35,7 @@ describe('artifacts in files', () => {
 
   const unfinished = (): readonly string[] => readdirSync(join(root, '.unfinished'));
 
-  it('creates nothing until there is something to keep', async () => {
+  it('creates nothing until there is something to store', async () => {
     const store = new FileArtifacts(directory.path);
     expect(await store.open(run, name)).to.equal(null);
     expect(await listed(store, run)).to.deep.equal([]);
@@ -59,7 +59,7 @@ describe('artifacts in files', () => {
     expect(existsSync(join(root, run))).to.equal(false);
   });
 
-  it('does not take the file of a killed writer for an artifact, and removes it after a day', async () => {
+  it('does not treat the file of a killed writer as an artifact, and removes it after a day', async () => {
     await new FileArtifacts(directory.path).put(run, name, content);
     const [old, recent] = ['old', 'recent'].map((each) => join(root, '.unfinished', each));
     for (const path of [old, recent]) writeFileSync(path ?? '', 'half of a res');
@@ -72,7 +72,7 @@ describe('artifacts in files', () => {
     expect(unfinished()).to.deep.equal(['recent']);
   });
 
-  it('ignores what else is in its folder', async () => {
+  it('ignores other files in its folder', async () => {
     const store = new FileArtifacts(directory.path);
     await store.put(run, name, content);
     mkdirSync(join(root, 'lost+found'));
@@ -81,7 +81,7 @@ describe('artifacts in files', () => {
     expect((await listed(store, run)).map(({ artifact }) => artifact)).to.deep.equal([name]);
   });
 
-  it('says what to do where a file stands in its place, and works once that is gone', async () => {
+  it('says what to do if a file blocks its folder, and works once that file is gone', async () => {
     writeFileSync(root, 'not a folder');
     const store = new FileArtifacts(directory.path);
     const error: unknown = await store.put(run, name, content).then(

@@ -44,7 +44,7 @@ describe('the store of artifacts in S3, when the server fails,', () => {
     return error as ArtifactError;
   }
 
-  /** The server fails so many times. */
+  /** Makes the server fail this many times. */
   function failTimes(times: number, fault: S3Fault): void {
     let left = times;
     server.fault = () => (left-- > 0 ? fault : null);
@@ -98,7 +98,7 @@ describe('the store of artifacts in S3, when the server fails,', () => {
     expect(message).to.match(/\(AccessDenied\): allow the key to list, get, put and delete/);
   });
 
-  it('tries again after an error of the server', async () => {
+  it('retries after an error of the server', async () => {
     failTimes(2, { status: 500, code: 'InternalError' });
     const store = storeWith();
     await store.put(run, name, content);
@@ -106,14 +106,14 @@ describe('the store of artifacts in S3, when the server fails,', () => {
     expect(await textIn(await store.open(run, name))).to.equal('a result');
   });
 
-  it('gives up after some tries, also on an answer that is not XML', async () => {
+  it('gives up after a few tries, even on a response that is not XML', async () => {
     server.fault = () => ({ status: 502 });
     const { message } = await faultOf(storeWith().put(run, name, content));
     expect(server.requests).to.have.lengthOf(3);
     expect(message).to.match(/^could not write artifacts in the bucket results \(/);
   });
 
-  it('gives up on a server that does not answer', async () => {
+  it('gives up on a server that does not respond', async () => {
     server.fault = () => 'hang';
     const store = storeWith({}, { requestTimeout: 100, attempts: 1 });
     const { message } = await faultOf(store.put(run, name, content));

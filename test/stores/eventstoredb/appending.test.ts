@@ -13,7 +13,7 @@ async function errorOf(promise: Promise<unknown>): Promise<EventStoreError> {
   return error as EventStoreError;
 }
 
-/** Every append is tested on the shared stream and as a call of its own, because both mean the same. */
+/** Every append is tested on the shared stream and as a separate call, because both must behave the same. */
 function describeAppending(way: string, lacksBatchAppend: boolean): void {
   describe(`appending to EventStoreDB ${way}`, () => {
     const bench = onWorkbench();
@@ -53,7 +53,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
       );
     });
 
-    it('rejects what JSON cannot hold before sending anything', async () => {
+    it('rejects values that JSON cannot represent before sending anything', async () => {
       const cycle: Record<string, unknown> = {};
       cycle.itself = cycle;
       for (const data of [{ big: 1n }, { missing: undefined }, cycle]) {
@@ -127,7 +127,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
       expect(await store.readStream('task-1')).to.have.lengthOf(1);
     });
 
-    describe('with a lost answer', () => {
+    describe('with a lost response', () => {
       const afterWriting = [
         'unavailable-after-writing',
         'cancelled-after-writing',
@@ -160,7 +160,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         );
       });
 
-      it('reports an unknown outcome when the user loses the right to append meanwhile', async () => {
+      it('reports an unknown outcome if the user loses the right to append in the meantime', async () => {
         const { faults, log } = bench().server;
         faults.onNextAppends('unavailable-after-writing');
         const stopListening = log.onWrite(() => {
@@ -180,7 +180,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
       });
 
       for (const others of [100, 250, 700]) {
-        it(`finds its own append behind ${others} others when the server has forgotten the ids`, async () => {
+        it(`finds its own append after ${others} others if the server has forgotten the ids`, async () => {
           const { server } = bench();
           const event = numbered(1);
           await store.append('task-1', [numbered(0)], 'none');
@@ -201,7 +201,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         });
       }
 
-      it('reports an unknown outcome where its own append may be in the way', async () => {
+      it('reports an unknown outcome if its own append may have caused the conflict', async () => {
         const [first, second] = [numbered(1), numbered(2)];
         await store.append('task-1', [first], 'none');
         bench().server.faults.onNextAppends('lost-before-writing');
@@ -209,7 +209,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         expect(error.code).to.equal('OUTCOME_UNKNOWN');
       });
 
-      it('reports an unknown outcome when no attempt is answered', async () => {
+      it('reports an unknown outcome when no attempt gets a response', async () => {
         const hasty = await bench().open({ timings: { appendOverallMs: 50 } });
         await hasty.head();
         bench().server.faults.onNextAppends(
@@ -233,7 +233,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         expect(performance.now() - begun).to.be.lessThan(15_000);
       }).timeout(40_000);
 
-      it('reports so too when it cannot inspect a conflict that may be its own', async () => {
+      it('reports an unknown outcome if it cannot inspect a conflict that its own append may have caused', async () => {
         await store.append('task-1', [numbered(0)], 'none');
         const { faults } = bench().server;
         faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
@@ -260,7 +260,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         expect(second).to.deep.equal({ ...first, duplicate: true });
       });
 
-      it('is a duplicate where the server answers with a conflict', async () => {
+      it('is a duplicate if the server responds with a conflict', async () => {
         const event = numbered(1);
         const first = await store.append('task-1', [event], 'none');
         bench().server.faults.onNextAppends('forgets-ids');
@@ -275,7 +275,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         expect((await errorOf(more)).code).to.equal('CONFLICT');
       });
 
-      it('is a conflict when only some of them exist, with any expected revision too', async () => {
+      it('is a conflict when only some of them exist, even with any expected revision', async () => {
         const event = numbered(1);
         await store.append('task-1', [event], 'none');
         const more = store.append('task-1', [event, numbered(2)], 'any');
@@ -291,15 +291,15 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
       });
     });
 
-    describe('with a wrong answer', () => {
-      it('reads the position from the stream when the answer has none', async () => {
+    describe('with a wrong response', () => {
+      it('reads the position from the stream if the response has none', async () => {
         bench().server.faults.onNextAppends('no-position');
         const { position, duplicate } = await store.append('task-1', [numbered(1)], 'none');
         expect(position).to.equal((await store.readStream('task-1'))[0]?.position);
         expect(duplicate).to.equal(false);
       });
 
-      it('uses the end of the log when the stream has none either', async () => {
+      it('uses the end of the log if the stream has no position either', async () => {
         const { faults } = bench().server;
         faults.noPositionsInStreams = true;
         faults.onNextAppends('no-position');
@@ -315,13 +315,13 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
     });
 
     describe('without a server', () => {
-      it('is certainly not written when it was down from the start', async () => {
+      it('is certainly not written if the server was down from the start', async () => {
         bench().server.stop();
         const error = await errorOf(store.append('task-1', [numbered(1)], 'none'));
         expect(error.code).to.equal('UNAVAILABLE');
       });
 
-      it('is certainly not written when it went down before', async () => {
+      it('is certainly not written if the server went down before', async () => {
         await store.append('task-1', [numbered(1)], 'none');
         bench().server.stop();
         await eventually(async () => (await errorOf(store.ping())).code === 'UNAVAILABLE');
@@ -352,7 +352,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         }
       });
 
-      it('lets a node forward appends when only it is named, or another node than the leader is preferred', async () => {
+      it('lets a node forward appends if the URL names only this node, or prefers one that is not the leader', async () => {
         const { port, faults, appends } = bench().server;
         const follower = await bench().open({
           url: `esdb+discover://127.0.0.1:${port}?tls=false&nodePreference=follower`,

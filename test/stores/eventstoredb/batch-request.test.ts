@@ -22,7 +22,7 @@ const append: Append = {
   ],
 };
 
-/** A request as the definition that comes with the client reads it. */
+/** A request as decoded by the client's own definition. */
 function read(given: Partial<Append>): streams.BatchAppendReq {
   const bytes = encodeBatchAppend({ ...append, ...given }, CORRELATION_ID, 3_000);
   return streams.BatchAppendReq.deserializeBinary(bytes);
@@ -75,7 +75,7 @@ describe("a batched append's request", () => {
     }
   });
 
-  it('has large data whole', () => {
+  it('contains large data completely', () => {
     for (const length of [126, 127, 128, 16_383, 16_384, 300_000]) {
       const data = JSON.stringify('x'.repeat(length));
       const [message] = read({

@@ -9,18 +9,18 @@ import { EventStoreDbServer } from '../../support/eventstoredb-server/server.ts'
 import { numbered, onWorkbench, upTo } from '../../support/eventstoredb-server/workbench.ts';
 import { eventually } from '../../support/signals.ts';
 
-/** For appends that are held back on purpose. */
+/** Long timeouts, for appends that a test holds back. */
 const patient = { appendAttemptMs: 10_000, appendOverallMs: 15_000 } as const;
 
 describe('appends in flight on the shared stream to EventStoreDB', () => {
   const bench = onWorkbench();
 
-  /** Starts appends of one event each to streams of their own, numbered from 0. */
+  /** Starts appends of one event each to separate streams, numbered from 0. */
   function appendMany(store: EventStore, count: number): Promise<AppendResult>[] {
     return upTo(count).map((n) => store.append(`task-${n}`, [numbered(n)], 'none'));
   }
 
-  /** Starts appends and holds their answers back, so that all are in flight. */
+  /** Starts appends and holds their responses back, so that all are in flight. */
   async function inFlight(store: EventStore, count: number): Promise<Promise<AppendResult>[]> {
     const { log, appends } = bench().server;
     log.holdBack();
@@ -56,20 +56,20 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     expect(new Set(log.all.map(({ stream }) => stream)).size).to.equal(2_000);
   });
 
-  it('are limited in number, and the others follow', async () => {
+  it('are limited in number, and the others wait', async () => {
     const store = await bench().open({ timings: patient });
     const { log, appends } = bench().server;
     log.holdBack();
     const running = appendMany(store, 700);
     await eventually(() => appends.length === 500, { what: 'the first appends to arrive' });
-    // The connection answers others meanwhile, and they come after anything sent before.
+    // The connection still serves other calls, which arrive after everything sent before.
     await store.ping();
     expect(appends).to.have.lengthOf(500);
     log.show();
     expect(await Promise.all(running)).to.have.lengthOf(700);
   });
 
-  it('tell the server how long each may take', async () => {
+  it('send the server a time limit for each', async () => {
     const store = await bench().open({ timings: { appendAttemptMs: 2_750 } });
     await store.append('task-1', [numbered(1)], 'none');
     expect(bench().server.appends[0]?.deadlineMs).to.equal(2_750);
@@ -106,14 +106,14 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     expect(log.all.length).to.be.at.least(1);
   });
 
-  it('do not open stream after stream at a server that breaks each', async () => {
+  it('do not open new streams without a pause at a server that breaks each of them', async () => {
     const store = await bench().open({
       timings: { appendOverallMs: 1, firstPauseMs: 200, longestPauseMs: 200 },
     });
     await store.head();
     bench().server.faults.onNextAppends(...upTo(6).map(() => 'lost-before-writing' as const));
     const begun = performance.now();
-    // Each fails with its first stream.
+    // Each append fails with its first stream.
     for (const n of upTo(6)) await errorsOf([store.append(`task-${n}`, [numbered(n)], 'none')]);
     expect(bench().server.batchStreams).to.equal(6);
     // Streams are at least half of the pause apart.
@@ -121,7 +121,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
   });
 
   for (const how of ['error', 'clean-end'] as const) {
-    it(`are not harmed by a stream that ends while it is idle (${how})`, async () => {
+    it(`do not fail if the stream ends while it is idle (${how})`, async () => {
       const store = await bench().open({ timings: patient });
       await store.append('task-1', [numbered(1)], 'none');
       bench().server.breakBatchStreams(how);
@@ -134,7 +134,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     });
   }
 
-  it('have a deadline each, and a stream that misses one is replaced', async () => {
+  it('each have a deadline, and a stream that misses one is replaced', async () => {
     const store = await bench().open({ timings: { appendAttemptMs: 400 } });
     await store.append('first', [numbered(0)], 'none');
     const { server } = bench();
@@ -152,7 +152,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     await eventually(() => server.openBatchStreams === 1, { what: 'the first stream to end' });
   });
 
-  it('are refused together when the server rejects the user', async () => {
+  it('all fail when the server rejects the user', async () => {
     const store = await bench().open({ timings: patient });
     bench().server.faults.refusesUser = true;
     const errors = await errorsOf(appendMany(store, 5));
@@ -163,7 +163,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     expect(bench().server.batchStreams).to.equal(1);
   });
 
-  it('go by single calls as soon as the server turns out to lack the stream', async () => {
+  it('use single calls as soon as the server turns out to lack the stream', async () => {
     const { server } = bench();
     server.faults.lacksBatchAppend = true;
     const store = await bench().open({ timings: patient });
@@ -183,7 +183,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     expect(bench().server.appends.map(({ batched }) => batched)).to.deep.equal([true]);
   });
 
-  it('do not wait behind a large one', async () => {
+  it('do not wait behind a large append', async () => {
     const store = await bench().open({ timings: patient });
     const large = upTo(3).map((n) => ({
       ...numbered(n),
@@ -209,7 +209,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     await eventually(() => bench().server.openBatchStreams === 0, { what: 'the stream to end' });
   });
 
-  it('follow the leader when it changes, and are written once each', async () => {
+  it('follow the leader when it changes, and are each written once', async () => {
     const old = bench().server;
     const url = `esdb+discover://127.0.0.1:${old.port}?tls=false`;
     const store = await bench().open({ url, timings: patient });
@@ -232,7 +232,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     }
   });
 
-  it('have an unknown outcome where one of several met a follower, and none alone', async () => {
+  it('have an unknown outcome if a follower rejects several, but a certain one if it rejects a single append', async () => {
     const { port, faults } = bench().server;
     const url = `esdb+discover://127.0.0.1:${port}?tls=false`;
     const store = await bench().open({ url, timings: { appendOverallMs: 100 } });
@@ -246,7 +246,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     expect(together.map(({ code }) => code)).to.deep.equal(['OUTCOME_UNKNOWN', 'OUTCOME_UNKNOWN']);
   });
 
-  it('keep an exact outcome where the server did not take them', async () => {
+  it('have a certain outcome if the server did not accept them', async () => {
     const store = await bench().open();
     const [first, second] = [numbered(1), numbered(2)];
     await store.append('task-1', [first], 'none');

@@ -13,7 +13,7 @@ import {
 } from '../../support/eventstoredb-server/workbench.ts';
 import { deferred, eventually } from '../../support/signals.ts';
 
-/** The prefixes that a whole process follows, more or less. */
+/** About as many prefixes as a whole process follows. */
 const PREFIXES = ['task-', 'fires-', 'run-', 'key-', 'topic-', 'worker-', 'agent-', 'webhook-'];
 
 describe('the calls of a process to EventStoreDB', () => {
@@ -24,7 +24,7 @@ describe('the calls of a process to EventStoreDB', () => {
   let stop: AbortController;
   let ended: Promise<unknown>[];
   beforeEach(async () => {
-    // A heartbeat would come only after the test.
+    // The first heartbeat would come after the test.
     const timings = { ...patientAppends, heartbeatMs: 60_000 };
     counted = new Map();
     const telemetry: Telemetry = {
@@ -56,7 +56,7 @@ describe('the calls of a process to EventStoreDB', () => {
     return level.promise;
   }
 
-  it('are one subscription, whatever it follows and whoever waits', async () => {
+  it('are one subscription, however many followers and waiters there are', async () => {
     await store.append('run-1', [numbered(0)], 'none');
     await Promise.all(PREFIXES.map((prefix) => follow(prefix, BEGINNING)));
     const after = await store.head();
@@ -79,7 +79,7 @@ describe('the calls of a process to EventStoreDB', () => {
     const reads = server.readsOfLog.length;
     for (const n of upTo(50)) await store.append('run-1', [numbered(n)], 'any');
     await eventually(() => heard > 0 && server.subscriptions[0]?.sent === 51);
-    // Several times as long as the subscription may lack what this process has appended.
+    // Several times as long as the subscription may lack an event that this process has appended.
     const end = performance.now() + 5 * quickTimings.probeMs;
     await eventually(() => performance.now() > end);
     expect(server.readsOfLog.length).to.equal(reads);
@@ -102,7 +102,7 @@ describe('the calls of a process to EventStoreDB', () => {
     expect(server.appends).to.have.lengthOf(2);
   });
 
-  it('are one read of an old log, for all that begin together', async () => {
+  it('are one read of an old log for all followers that start together', async () => {
     for (const n of upTo(30)) {
       const events = upTo(100).map((index) => numbered(index));
       await store.append(`${PREFIXES[n % PREFIXES.length]}${n}`, events, 'none');

@@ -11,7 +11,7 @@ describe('a conflict in EventStoreDB with events that are not visible yet', () =
     store = await bench().open({ timings: { appendAttemptMs: 5_000 } });
   });
 
-  /** What the loser of a race reads as soon as it knows of the conflict. */
+  /** The events that the loser of a race reads once it knows of the conflict. */
   const found = async (stream: string, expected: 'none' | number): Promise<readonly number[]> => {
     const other = await bench().open();
     const failure: unknown = await other.append(stream, [numbered(9)], expected).then(
@@ -26,7 +26,9 @@ describe('a conflict in EventStoreDB with events that are not visible yet', () =
   const showLater = async (): Promise<void> => {
     const { server } = bench();
     const { reads } = server;
-    await eventually(() => server.reads >= reads + 3, { what: 'a loser to look' });
+    await eventually(() => server.reads >= reads + 3, {
+      what: 'the losing append to read the stream',
+    });
     server.log.show();
   };
 

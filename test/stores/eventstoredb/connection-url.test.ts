@@ -50,7 +50,7 @@ describe('an EventStoreDB connection string', () => {
     });
   });
 
-  it('takes -1 as never for keep-alive, where the client takes it as at once', () => {
+  it('takes a keep-alive of -1 as never, although the client takes it as immediately', () => {
     const { numbers } = readConnectionUrl(
       'esdb://a:b@db?keepAliveInterval=-1&keepAliveTimeout=-1&discoveryInterval=0',
     );

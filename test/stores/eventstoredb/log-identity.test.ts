@@ -82,7 +82,7 @@ describe('an EventStoreDB server that comes back with another log', () => {
 
   it('receives no writes when none of the seen events exist in it', async () => {
     const other = new Log();
-    // Of other lengths, so that no event begins at a position seen before.
+    // These events have other lengths, so that none begins at a position that was seen before.
     for (let n = 0; n < 20; n += 1) {
       const [first] = olderLog(1).all;
       if (first)

@@ -14,7 +14,7 @@ import {
 import { eventually } from '../../support/signals.ts';
 
 /** More than the calls that a server accepts on one connection. */
-const MANY = 150;
+const FOLLOWERS = 150;
 
 describe('many followers of EventStoreDB', () => {
   const bench = onWorkbench();
@@ -25,7 +25,7 @@ describe('many followers of EventStoreDB', () => {
     const stop = new AbortController();
     setMaxListeners(0, stop.signal);
     const heard: number[][] = [];
-    const levels = upTo(MANY).map((n) => {
+    const levels = upTo(FOLLOWERS).map((n) => {
       const numbers: number[] = [];
       heard.push(numbers);
       const options = { after: BEGINNING, prefixes: [`run-${n % 2}`], signal: stop.signal };
@@ -49,8 +49,10 @@ describe('many followers of EventStoreDB', () => {
     await store.append('run-0', [numbered(1)], 'none');
     await store.append('run-1', [numbered(2)], 'none');
     expect(numbersOf(await store.readStream('run-1'))).to.deep.equal([2]);
-    await eventually(() => heard.every(({ length }) => length === 1), { what: 'all to hear' });
-    expect(heard).to.deep.equal(upTo(MANY).map((n) => [1 + (n % 2)]));
+    await eventually(() => heard.every(({ length }) => length === 1), {
+      what: 'all followers to receive an event',
+    });
+    expect(heard).to.deep.equal(upTo(FOLLOWERS).map((n) => [1 + (n % 2)]));
 
     stop.abort();
     await Promise.all(following.map(({ ended }) => ended));
@@ -67,13 +69,16 @@ describe('many followers of EventStoreDB', () => {
     const store = await bench().open({ timings });
     const following = followedByMany(store, 60);
     await store.append('run-0', [numbered(1)], 'none');
-    await eventually(() => following.heard() === 60, { limitMs: 20_000, what: 'all to hear' });
+    await eventually(() => following.heard() === 60, {
+      limitMs: 20_000,
+      what: 'all followers to receive an event',
+    });
     bench().server.stop();
     await bench().restart();
     await store.append('run-0', [numbered(2)], 0);
     await eventually(() => following.heard() === 120, {
       limitMs: 20_000,
-      what: 'all to hear again',
+      what: 'all followers to receive an event again',
     });
     await following.stop();
   });

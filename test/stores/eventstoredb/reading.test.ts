@@ -153,7 +153,7 @@ describe('reading from EventStoreDB', () => {
       expect(numbersOf(await store.readAll(BEGINNING, 9))).to.deep.equal([0, 1, 2]);
     });
 
-    it('is UNAVAILABLE without an answer', async () => {
+    it('is UNAVAILABLE without a response', async () => {
       bench().server.faults.silentToAll = true;
       const hasty = await bench().open({ timings: { readMs: 30, pingMs: 30 } });
       for (const call of [
@@ -187,7 +187,7 @@ describe('reading from EventStoreDB', () => {
     expect(await codeOf(store.ping())).to.equal('UNAVAILABLE');
   });
 
-  it('does not take a read interrupted by closing for a complete one', async () => {
+  it('does not mistake a read that was interrupted by closing for a complete one', async () => {
     await fill(1);
     bench().server.faults.onNextReads('silent');
     const read = codeOf(store.readStream('task-1'));

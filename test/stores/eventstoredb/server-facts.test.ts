@@ -31,7 +31,7 @@ import { realServerAt } from '../../support/left-out.ts';
 
 const realServer = realServerAt('SVC_TEST_ESDB_URL');
 
-/** How events are appended: on the shared stream, or by a call each. Most facts hold for both. */
+/** How events are appended: on the shared stream, or by separate calls. Most facts are the same for both. */
 type Way = 'batched' | 'single calls';
 
 /**
@@ -75,14 +75,14 @@ function describeFacts(
     const read = (options: Parameters<Connection['readStream']>[1] = {}) =>
       all(connection.readStream(stream, options));
 
-    it('answers with the position of the last event, as in a read', async () => {
+    it('returns the position of the last event, as in a read', async () => {
       const { position, nextExpectedRevision } = await append([event(), event()], 'none');
       expect(nextExpectedRevision).to.equal(1n);
       const [, second] = await read();
       expect(second?.position).to.deep.equal(position);
     });
 
-    it('recognises repeated events only where the expected revision lies behind the stream', async () => {
+    it('recognises repeated events only if the expected revision is lower than that of the stream', async () => {
       const events = [event(), event()];
       await append(events, 'none');
       expect((await append(events, 'none')).nextExpectedRevision).to.equal(1n);
@@ -167,7 +167,7 @@ function describeFacts(
       const [at] = await all(connection.readAll({ ...one, direction: 'forwards' }));
       const [before] = await all(connection.readAll({ ...one, direction: 'backwards' }));
       expect(at?.id).to.equal(second?.id);
-      // Others may write between the two, but nothing that stands behind the second.
+      // Others may write between the two, but nothing after the second.
       const places = [first, before, second].map((found) => toPosition(placeOf(found)));
       expect(places).to.deep.equal([...places].sort());
       expect(places[1]).not.to.equal(places[2]);
@@ -214,7 +214,7 @@ function describeStreamFacts(
       });
     });
 
-    /** Sends an append of as many events. @returns its id */
+    /** Sends an append of a number of events. @returns its id */
     const send = (
       expected: ExpectedRevision,
       given: {
@@ -241,7 +241,7 @@ function describeStreamFacts(
     const errorOf = async (id: string) =>
       failureOf(answerTo(id).then((answer) => readBatchAnswer(answer, stream)));
 
-    it('carries out appends to a stream in the order in which they come', async () => {
+    it('executes appends to a stream in order', async () => {
       const ids = Array.from({ length: 20 }, (_, n) => send(n === 0 ? 'none' : n - 1));
       const revisions = await Promise.all(
         ids.map(async (id) => (await answerTo(id)).getSuccess()?.getCurrentRevision()),
@@ -249,7 +249,7 @@ function describeStreamFacts(
       expect(revisions).to.deep.equal(ids.map((_, n) => String(n)));
     });
 
-    it('goes on after an append that fails', async () => {
+    it('continues after a failed append', async () => {
       const half = 'x'.repeat(600_000);
       const tooLarge = send('none', { count: 2, filling: half });
       const conflict = send(7);
@@ -289,7 +289,7 @@ function encoded({ id, type, data }: JSONEventData): EncodedEvent {
   return { id, type, data: JSON.stringify(data), metadata: '{}' };
 }
 
-/** All that a read gives. */
+/** All events of a read. */
 async function all(reading: AsyncIterable<ResolvedEvent>): Promise<AllStreamRecordedEvent[]> {
   const events: AllStreamRecordedEvent[] = [];
   for await (const { event } of reading) {

@@ -22,7 +22,7 @@ describe('a lost subscription to EventStoreDB', () => {
     stop = new AbortController();
   });
 
-  /** Appends events with the numbers from one up to but without another. */
+  /** Appends events numbered from `from` to before `to`. */
   async function fill(from: number, to: number, stream = 'task-1'): Promise<void> {
     const events = upTo(to - from).map((index) => numbered(from + index));
     await store.append(stream, events, 'any');
@@ -95,7 +95,7 @@ describe('a lost subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(4));
   });
 
-  it('loses nothing that comes while it is lost', async () => {
+  it('loses nothing that is appended while it is lost', async () => {
     let lost = false;
     const { events } = await take(subscribe(), async (received) => {
       if (!lost && caughtUp(received)) {
@@ -155,7 +155,7 @@ describe('a lost subscription to EventStoreDB', () => {
     });
   }
 
-  it('resumes when it falls silent after having worked', async () => {
+  it('resumes if it falls silent after having worked', async () => {
     await fill(0, 2);
     let silenced = false;
     const { events } = await take(subscribe(), async (received) => {
@@ -169,7 +169,7 @@ describe('a lost subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(4));
   });
 
-  it('stays when it is quiet because nothing happens', async () => {
+  it('is kept if it is quiet because nothing happens', async () => {
     const counted: string[] = [];
     const telemetry: Telemetry = {
       ...silent,

@@ -28,7 +28,7 @@ describe('a subscription to EventStoreDB', () => {
     stop = new AbortController();
   });
 
-  /** Appends events with the numbers from one up to but without another. */
+  /** Appends events numbered from `from` to before `to`. */
   async function fill(from: number, to: number, stream = 'task-1'): Promise<void> {
     const events = upTo(to - from).map((index) => numbered(from + index));
     await store.append(stream, events, 'any');
@@ -73,7 +73,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf(events)).to.deep.equal(upTo(4));
   });
 
-  it('leaves out other streams, and moves on over their events', async () => {
+  it('leaves out other streams, and moves past their events', async () => {
     await fill(0, 2, 'task-1');
     await fill(2, 100, 'run-1');
     const { messages, events } = await take(subscribe({ prefixes: ['task-', 'key-'] }), caughtUp);
@@ -94,7 +94,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(messages.every(({ kind }) => kind === 'caught-up')).to.equal(true);
   });
 
-  it('moves on over many skipped events', async () => {
+  it('moves past many skipped events', async () => {
     for (let from = 0; from < 1_200; from += 300) await fill(from, from + 300, 'run-1');
     const { messages } = await take(subscribe({ prefixes: ['task-'] }), caughtUp);
     expect(messages).to.deep.equal([{ kind: 'caught-up', position: await store.head() }]);
@@ -151,7 +151,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(failed).to.be.instanceOf(EventStoreError).with.property('code', 'INVALID_EVENT');
   });
 
-  it('reads no further than a page while the consumer works', async () => {
+  it('reads at most one page ahead while the consumer works', async () => {
     const large = (number: number): NewEvent =>
       ({ ...numbered(number), data: { number, filling: 'x'.repeat(10_000) } }) as never;
     const total = 1_000;
@@ -175,7 +175,7 @@ describe('a subscription to EventStoreDB', () => {
     expect(numbersOf([...firstEvents, ...rest.events])).to.deep.equal(upTo(total));
   });
 
-  it('delivers everything that came meanwhile in one message', async () => {
+  it('delivers everything that arrived in the meantime in one message', async () => {
     let before = -1;
     const { messages } = await take(subscribe(), async (received) => {
       if (before < 0 && caughtUp(received)) {

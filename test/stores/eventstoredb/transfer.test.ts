@@ -58,7 +58,7 @@ describe('transferring the log of an EventStoreDB server', () => {
     expect(performance.now() - begun).to.be.lessThan(15_000);
   }).timeout(60_000);
 
-  it('continues reading after the server was down in between', async () => {
+  it('continues reading after an outage of the server', async () => {
     fill();
     let events = 0;
     let away: Promise<void> | undefined;
@@ -70,7 +70,7 @@ describe('transferring the log of an EventStoreDB server', () => {
     expect(events).to.equal(EVENTS);
   }).timeout(60_000);
 
-  it('continues appending after the server was down in between', async () => {
+  it('continues appending after an outage of the server', async () => {
     const moving = open();
     const append = (stream: string): Promise<void> =>
       moving.append([{ stream, expected: 'none', events: [encoded()] }]);

@@ -55,7 +55,7 @@ describe('a connection attempt to EventStoreDB that is never answered', () => {
     await eventually(() => store.ping());
   });
 
-  it('is abandoned for the node that leads by then', async () => {
+  it('is abandoned for the node that has become the leader in the meantime', async () => {
     const { server } = bench();
     const hung = await bench().openSilentPort();
     server.leaderPort = hung.port;
@@ -74,7 +74,10 @@ describe('a connection attempt to EventStoreDB that is never answered', () => {
     const store = await bench().open({ timings: quiet });
     const following = followedByMany(store, 60);
     await store.append('run-0', [numbered(1)], 'none');
-    await eventually(() => following.heard() === 60, { limitMs: 20_000, what: 'all to hear' });
+    await eventually(() => following.heard() === 60, {
+      limitMs: 20_000,
+      what: 'all followers to receive an event',
+    });
     bench().server.stop();
     const silentPort = await bench().openSilentPort(bench().server.port);
     await silentPort.came.count(2);
@@ -85,7 +88,7 @@ describe('a connection attempt to EventStoreDB that is never answered', () => {
     await store.append('run-0', [numbered(2)], 0);
     await eventually(() => following.heard() === 120, {
       limitMs: 20_000,
-      what: 'all to hear again',
+      what: 'all followers to receive an event again',
     });
     await following.stop();
   });

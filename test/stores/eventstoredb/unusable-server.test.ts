@@ -1,17 +1,17 @@
 import { expect } from 'chai';
 import type { EventStore } from '../../../domain/event-store.ts';
-import { serverProblemOf, type ServerProblem } from '../../../domain/server-problem.ts';
+import { serverProblemOf, type UnusableServerError } from '../../../domain/server-problem.ts';
 import { onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
 import { reportingTo } from '../../support/reporting-to.ts';
 import { TlsFront } from '../../support/tls-front.ts';
 
-/** Too long for a host name, so no server is asked for it. */
+/** Too long for a host name, so no name server is queried. */
 const impossibleName = `${'a'.repeat(64)}.invalid`;
 
 describe('an EventStoreDB server that cannot be used', function () {
   this.timeout(20_000);
   let front: TlsFront;
-  // Before the workbench, which checks that nothing is left open.
+  // Registered before the workbench, which checks that nothing is left open.
   afterEach(() => front.stop());
   const bench = onWorkbench();
   let lines: { readonly level: string; readonly message: string }[];
@@ -33,8 +33,8 @@ describe('an EventStoreDB server that cannot be used', function () {
     return bench().open({ url, telemetry });
   }
 
-  /** The problem by which every operation fails. */
-  async function problemAt(url: string): Promise<ServerProblem> {
+  /** The problem that makes every operation fail. */
+  async function problemAt(url: string): Promise<UnusableServerError> {
     const store = await open(url);
     const error: unknown = await store.ping().catch((failure: unknown) => failure);
     const problem = serverProblemOf(error);
@@ -70,7 +70,7 @@ describe('an EventStoreDB server that cannot be used', function () {
     expect(found.remedy).to.equal('use a member of $admins');
   });
 
-  it('is asked once by a user whom it has rejected, as it would do so again', async () => {
+  it('gets only one call from a rejected user, because it would reject the next one too', async () => {
     const store = await open(secure('admin:wrong'));
     const { access } = bench().server;
     for (let times = 0; times < 20; times += 1) await store.ping().catch(() => {});
@@ -110,20 +110,20 @@ describe('an EventStoreDB server that cannot be used', function () {
     expect(found.remedy).to.include('DNS');
   });
 
-  it('does not answer', async () => {
+  it('does not respond', async () => {
     bench().server.access.users = undefined;
     bench().server.faults.silentToAll = true;
     const found = await problemAt(bench().server.url);
     expect(found.kind).to.equal('no_answer');
   });
 
-  it('is found although the client searches several nodes', async () => {
+  it('is identified although the client searches several nodes', async () => {
     const nodes = `127.0.0.1:${front.port},localhost:${front.port}`;
     const found = await problemAt(`esdb://${nodes}?tls=false`);
     expect(found.kind).to.equal('tls_required');
   });
 
-  it('is used again once it is back, which one line says', async () => {
+  it('is used again once it is available, which is logged in one line', async () => {
     const { server } = bench();
     server.access.users = undefined;
     const store = await open(server.url);

@@ -20,7 +20,7 @@ class ScriptedEngine {
   readonly #entries: LogEntry[] = [];
   readonly reads: Position[] = [];
   readonly decoded: Position[] = [];
-  /** How often its end has been followed. */
+  /** The listeners that have followed its end. */
   readonly followed = new Signal<EndListener>('following the end');
   /** The head that a lookup finds; default: the end of the log. */
   head = async (): Promise<Position> => this.end;
@@ -31,7 +31,7 @@ class ScriptedEngine {
     return this.#entries.at(-1)?.position ?? '';
   }
 
-  /** Adds entries of 100 bytes, which nobody is told of. */
+  /** Adds entries of 100 bytes without notifying anyone. */
   write(count: number, stream = 'run-1'): readonly LogEntry[] {
     const first = this.#entries.length + 1;
     const added = Array.from({ length: count }, (_, n) => {
@@ -45,7 +45,7 @@ class ScriptedEngine {
     return added;
   }
 
-  /** Adds entries, and tells the follower. */
+  /** Adds entries, and notifies the follower. */
   grow(count: number, stream = 'run-1'): void {
     const entries = this.write(count, stream);
     this.followed.values.at(-1)?.grows({ entries, upTo: this.end });
@@ -104,7 +104,7 @@ describe("the log's follower", () => {
     expect(script.reads).to.have.lengthOf(3);
   });
 
-  it('follows the end once, and decodes what somebody wants, once', async () => {
+  it('follows the end once, and decodes each wanted entry once', async () => {
     const all = ['run-', 'run-', 'run-1'].map((prefix) => follow('', [prefix]));
     await Promise.all(all.map((each) => each.caughtUp('')));
     script.grow(2, 'task-1');
@@ -114,22 +114,22 @@ describe("the log's follower", () => {
     expect(script.decoded).to.deep.equal([at(3), at(4)]);
   });
 
-  it('reports no caught-up before what was in the log when it began', async () => {
+  it('does not report that it has caught up before it has delivered all events from before its start', async () => {
     await follow('').caughtUp('');
-    // Written by another process; this one has not been told.
+    // Written by another process, without a notification to this one.
     script.write(2);
-    const told = deferred<Position>();
-    script.head = () => told.promise;
+    const lookup = deferred<Position>();
+    script.head = () => lookup.promise;
     const follower = follow('');
     const message = follower.next();
-    told.resolve(at(2));
+    lookup.resolve(at(2));
     await settle();
     script.followed.values.at(-1)?.grows({ entries: [], upTo: at(2) });
     const first = await message;
     expect(first).to.deep.equal({ kind: 'caught-up', position: at(2) });
   });
 
-  it('lets a slow follower read what the window no longer holds', async () => {
+  it('lets a slow follower read entries that the window no longer holds', async () => {
     const [slow, quick] = [follow(''), follow('')];
     await Promise.all([slow.caughtUp(''), quick.caughtUp('')]);
     for (let n = 1; n <= 50; n += 1) {
@@ -138,11 +138,11 @@ describe("the log's follower", () => {
     }
     const { length } = script.reads;
     expect(positionsOf(await slow.count(50))).to.deep.equal(upTo(50));
-    // The window keeps 500 bytes once the slow one has left it. Pages of ten events lead there.
+    // The window keeps 500 bytes once the slow follower has left it, which then reads pages of ten events.
     expect(script.reads.length - length).to.equal(5);
   });
 
-  it('goes on after the end could not be followed, without loss', async () => {
+  it('continues without loss after the end could not be followed', async () => {
     const follower = follow('');
     await follower.caughtUp('');
     script.grow(2);
@@ -166,13 +166,13 @@ describe("the log's follower", () => {
     expect(positionsOf(await follower.count(3))).to.deep.equal(upTo(3));
   });
 
-  it('hands over each event once where two read the old log from different places', async () => {
+  it('delivers each event once to two followers that read the old log from different places', async () => {
     script.write(40);
     const [one, other] = [follow(''), follow(at(5))];
     const both = await Promise.all([one.count(40), other.count(35)]);
     expect(positionsOf(both[0])).to.deep.equal(upTo(40));
     expect(positionsOf(both[1])).to.deep.equal(upTo(40).slice(5));
-    // Alone, they would read nine pages.
+    // Separately, they would read nine pages.
     expect(script.reads.length).to.be.below(9);
   });
 

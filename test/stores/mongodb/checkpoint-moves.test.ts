@@ -17,7 +17,7 @@ import { loggedCommands } from './logged-commands.ts';
 const VIEWS = 5;
 
 for (const replicaSet of [undefined, 'rs0']) {
-  describe(`checkpoints that move without documents on ${replicaSet ?? 'a server alone'}`, () => {
+  describe(`checkpoints that move without documents on ${replicaSet ?? 'a standalone server'}`, () => {
     let server: MongoServer;
     let readModel: ReadModel;
     let projections: readonly Projection[];
@@ -50,7 +50,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(await positions()).to.deep.equal(Array(VIEWS).fill(at(2)));
     });
 
-    it('share the next command while one is under way', async () => {
+    it('share the next command while one is in progress', async () => {
       const [first, ...others] = writers;
       if (first === undefined) throw new Error('there are writers');
       const slow = server.fault({ command: 'update', effect: { kind: 'hold' } });
@@ -59,7 +59,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       const rest: Promise<void>[] = [];
       for (const writer of others) {
         rest.push(move(writer, 1));
-        // Gives it the time of a round trip.
+        // Takes a round trip, so that the move before could start its own command.
         await writer.checkpoint();
       }
       slow.release();
@@ -68,7 +68,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(await positions()).to.deep.equal(Array(VIEWS).fill(at(2)));
     });
 
-    it('move without the one whose writer was replaced, which is told', async () => {
+    it('move except for those whose writers were replaced, which get an error', async () => {
       const [first, second] = projections;
       if (first === undefined || second === undefined) throw new Error('there are projections');
       const later = await writerOf(readModel, first, { fence: 2 });
@@ -81,7 +81,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(await positions()).to.deep.equal([at(2), at(9), at(2), at(2), at(2)]);
     });
 
-    it('all fail when their command does, and move when they are asked again', async () => {
+    it('all fail if their command does, and move when they are requested again', async () => {
       server.fault({
         command: 'update',
         effect: {

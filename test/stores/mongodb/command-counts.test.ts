@@ -22,12 +22,12 @@ const PAGE = 500;
 const BATCH = 4_000;
 
 /**
- * The budget of commands: each costs a round trip, and each write waits for the journal and for a majority of a replica
- * set.
+ * The budget of commands. Each command costs a round trip, and each write waits for the journal and for a majority of a
+ * replica set.
  */
 for (const replicaSet of [undefined, 'rs0']) {
   const isAlone = replicaSet === undefined;
-  describe(`the commands to ${isAlone ? 'a server alone' : 'a replica set'}`, () => {
+  describe(`the commands to ${isAlone ? 'a standalone server' : 'a replica set'}`, () => {
     let server: MongoServer;
     let readModel: ReadModel;
     /** The service's own counts, by metric and command. */
@@ -55,7 +55,11 @@ for (const replicaSet of [undefined, 'rs0']) {
 
     const writerOf = (): GenerationWriter =>
       new GenerationWriter({
-        ...{ readModel, projection: runsProjection, generation: 1, fence: 1, telemetry: silent },
+        readModel,
+        projection: runsProjection,
+        generation: 1,
+        fence: 1,
+        telemetry: silent,
         parking: { of: async () => new Map(), park: async () => undefined },
         endsAtPoison: true,
         skipped: () => new Set(),
@@ -64,7 +68,9 @@ for (const replicaSet of [undefined, 'rs0']) {
     const requestRun = (n: number): void => void log.add(`run-${n}`, 'RunRequested', request());
     const startRun = (n: number): void =>
       void log.add(`run-${n}`, 'RunStarted', {
-        ...{ worker: 'worker-1', attempt: 1, leased_until: '2026-03-01T09:00:30.000Z' },
+        worker: 'worker-1',
+        attempt: 1,
+        leased_until: '2026-03-01T09:00:30.000Z',
       });
     const rows = () => server.documents('svc', `runs_s${runsProjection.schema}_g1`);
     const before = isAlone ? 'findAndModify _checkpoints' : 'update _checkpoints 1';
@@ -74,7 +80,10 @@ for (const replicaSet of [undefined, 'rs0']) {
       server.clearLog();
       const store = storeOf(log.events) as EventStore;
       const filling = new Filling({
-        ...{ store, clock: new VirtualClock(), telemetry: silent, batchSize: BATCH },
+        store,
+        clock: new VirtualClock(),
+        telemetry: silent,
+        batchSize: BATCH,
         writer: writerOf(),
       });
       expect(await filling.run(new AbortController().signal)).to.equal(true);
@@ -161,7 +170,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(counted.get('mongodb_commands_total insert')).to.equal(2);
     });
 
-    it('of a list are four, of which page and total are read at the same time', async () => {
+    it('of a list are four, and page and total are read at the same time', async () => {
       for (let n = 0; n < 30; n += 1) requestRun(n);
       await fill();
       await readModel.switchTo(runsProjection, 1);

@@ -18,7 +18,7 @@ import { MongoServer } from '../../support/mongodb-server/server.ts';
 import { loggedCommands } from './logged-commands.ts';
 
 for (const replicaSet of [undefined, 'rs0']) {
-  describe(`a bulk fill on ${replicaSet === undefined ? 'a server alone' : 'a replica set'}`, () => {
+  describe(`a bulk fill on ${replicaSet === undefined ? 'a standalone server' : 'a replica set'}`, () => {
     let server: MongoServer;
     let readModel: ReadModel;
     let projection: Projection<Thing>;
@@ -43,7 +43,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       server.clearLog();
     });
 
-    /** Documents whose keys have no row, as their streams begin in this batch. */
+    /** Documents whose keys have no row, because their streams start in this batch. */
     const first = (...documents: Written[]) => documents.map((one) => ({ ...one, isFirst: true }));
     const stored = () => server.documents('svc', collection).map((row) => [row['_id'], row['d']]);
     const indexes = () => server.indexes('svc', collection).length;
@@ -77,7 +77,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       ]);
     });
 
-    it('continues while a batch is being written, of which it knows the documents', async () => {
+    it('continues while a batch is being written, and knows its documents', async () => {
       const slow = server.fault({ command: 'insert', collection, effect: { kind: 'hold' } });
       const documents = first(thing('a', 1, { amount: 1 }), thing('b', 2, null));
       await writer.write({ documents, from: BEGINNING, to: at(2) });
@@ -133,7 +133,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       server.fault({
         command: 'update',
         collection: '_checkpoints',
-        // On a replica set the driver tries once more.
+        // On a replica set, the driver retries once.
         times: replicaSet === undefined ? 1 : 2,
         effect: { kind: 'drop', executed: false },
       });
@@ -172,7 +172,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(indexes()).to.equal(projection.indexes.length + 2);
     });
 
-    it('has its indexes when it goes live, though nobody has finished it', async () => {
+    it('has its indexes when it goes live, even if its writer has not finished it', async () => {
       await writer.write({ documents: first(thing('a', 1, {})), from: BEGINNING, to: at(1) });
       await writer.close();
       expect(indexes()).to.equal(1);
@@ -182,7 +182,7 @@ for (const replicaSet of [undefined, 'rs0']) {
       expect(loggedCommands(server)).to.deep.equal(['createIndexes rows', 'update _views 1']);
     });
 
-    it('is rejected before its documents once another writer has taken over', async () => {
+    it('is rejected before it writes documents once another writer has taken over', async () => {
       await writerOf(readModel, projection, { bulk: true, fence: 2 });
       const late = writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
       await rejectsWith('FENCED', late);

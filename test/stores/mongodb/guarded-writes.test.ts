@@ -105,7 +105,7 @@ describe('a guarded write', () => {
   it('does not mistake a failed insert for a later document', async () => {
     const writer = await writerOf(readModel, projection);
     const batch = { documents: [thing('a', 2, { name: 'later' })], from: BEGINNING, to: at(2) };
-    // The server's answer to the second of two concurrent inserts; here the first has the earlier position.
+    // The server's response to the second of two concurrent inserts. The first one has the earlier position here.
     server.fault({
       command: 'update',
       collection,
@@ -248,7 +248,7 @@ describe('a generation in MongoDB', () => {
     expect(keys()).to.deep.equal(all);
   });
 
-  it('has covered fields in its indexes, behind those that give the order', async () => {
+  it('has covered fields in its indexes, after those that define the order', async () => {
     const projection: Projection<Thing> = {
       ...thingsProjection(),
       indexes: [['name'], ['team', 'amount'], ['amount']],
@@ -329,7 +329,7 @@ describe('a generation in MongoDB', () => {
     expect(refusal).to.be.instanceOf(TypeError);
   });
 
-  it('returns nothing for a page of no length', async () => {
+  it('returns nothing for a page of length 0', async () => {
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection);
     await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });

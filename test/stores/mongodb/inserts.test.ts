@@ -17,7 +17,7 @@ import { loggedCommands } from './logged-commands.ts';
 
 /** Most documents of most batches are new, and an insert costs a server less than an upsert. */
 for (const [kind, replicaSet, before, after] of [
-  ['a server alone', undefined, ['findAndModify _checkpoints'], ['update _checkpoints 1']],
+  ['a standalone server', undefined, ['findAndModify _checkpoints'], ['update _checkpoints 1']],
   ['a replica set', 'rs0', ['update _checkpoints 1'], ['commitTransaction']],
 ] as const) {
   describe(`a document without a row on ${kind}`, () => {
@@ -65,13 +65,16 @@ for (const [kind, replicaSet, before, after] of [
       const { name, team, amount, active } = { name: null, team: null, amount: null, active: null };
       const found = new Map(rows().map((row) => [row['_id'], row]));
       expect(found.get('b')).to.deep.equal({
-        ...{ _id: 'b', _pos: at(2), live: true, d: '{"tags":["x"]}' },
+        _id: 'b',
+        _pos: at(2),
+        live: true,
+        d: '{"tags":["x"]}',
         f: { name, team, amount, active, tags: ['x'] },
       });
       expect(found.get('c')).to.include({ live: false }).and.to.have.property('gone');
     });
 
-    it('is inserted by the next batch only, as it may exist after that', async () => {
+    it('is inserted only by the batch after its lookup, because it may exist later', async () => {
       await writer.load(['a']);
       await writer.write({ documents: [thing('a', 1, {})], from: BEGINNING, to: at(1) });
       server.clearLog();
@@ -80,11 +83,11 @@ for (const [kind, replicaSet, before, after] of [
     });
 
     for (const [what, position, kept] of [
-      ['a later one', 3, ['a', at(3), '{"amount":7}']],
-      ['the same one', 2, ['a', at(2), '{"amount":7}']],
-      ['an earlier one', 1, ['a', at(2), '{"amount":2}']],
+      ['a later row', 3, ['a', at(3), '{"amount":7}']],
+      ['the same row', 2, ['a', at(2), '{"amount":7}']],
+      ['an earlier row', 1, ['a', at(2), '{"amount":2}']],
     ] as const) {
-      it(`meets ${what} that has appeared since, of which the later one stays`, async () => {
+      it(`may collide with ${what} that has appeared since, and the later version stays`, async () => {
         await writer.load(['a', 'b']);
         insertRow(position);
         const documents = [thing('a', 2, { amount: 2 }), thing('b', 2, {})];
@@ -94,7 +97,7 @@ for (const [kind, replicaSet, before, after] of [
       });
     }
 
-    it('is rejected by another unique index, which is reported', async () => {
+    it('reports a rejection by another unique index', async () => {
       server.execute('svc', {
         createIndexes: collection,
         indexes: [{ name: 'somebody_elses', key: { 'f.name': 1 }, unique: true }],

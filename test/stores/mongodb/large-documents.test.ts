@@ -38,7 +38,7 @@ describe('JSON that is too large for a row', () => {
 });
 
 for (const replicaSet of [undefined, 'rs0']) {
-  describe(`a large document on ${replicaSet === undefined ? 'a server alone' : 'a replica set'}`, () => {
+  describe(`a large document on ${replicaSet === undefined ? 'a standalone server' : 'a replica set'}`, () => {
     let server: MongoServer;
     let readModel: ReadModel;
     let projection: Projection<Thing>;

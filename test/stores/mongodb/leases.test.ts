@@ -44,7 +44,7 @@ describe('coordination in MongoDB', () => {
     });
   });
 
-  it('gives a lease to the same owner again after a lost answer', async () => {
+  it('gives a lease to the same owner again after a lost response', async () => {
     await start();
     const lost = { command: 'findAndModify', effect: { kind: 'drop', executed: true } } as const;
     server.fault(lost);
@@ -56,7 +56,7 @@ describe('coordination in MongoDB', () => {
     expect((await coordination.acquire('lease', 'one', 1000))?.fence).to.equal(1);
   });
 
-  it('waits until a lease survives a crash, whatever the URL asks for', async () => {
+  it('waits until a lease survives a crash, whatever the URL requests', async () => {
     await start('rs0');
     await coordination.close();
     const url = `${server.url()}${server.url().includes('?') ? '&' : '?'}w=0`;
@@ -68,7 +68,7 @@ describe('coordination in MongoDB', () => {
     ]);
   });
 
-  it('counts once on a replica set despite a lost answer', async () => {
+  it('counts once on a replica set despite a lost response', async () => {
     await start('rs0');
     server.fault({ command: 'findAndModify', effect: { kind: 'drop', executed: true } });
     expect((await coordination.count('logins', 1, 60_000)).sum).to.equal(1);
@@ -118,7 +118,7 @@ describe('coordination in MongoDB', () => {
     }
   });
 
-  it('retries that after a failure', async () => {
+  it('retries the creation of its indexes after a failure', async () => {
     await start();
     server.fault({
       command: 'createIndexes',

@@ -1,8 +1,8 @@
 import type { MongoServer } from '../../support/mongodb-server/server.ts';
 
 /**
- * The commands that a stand-in has received since its log was cleared, in order: name and collection, and how many
- * statements or documents a write has, as in `insert runs 4000`. The collection of a generation is `rows`.
+ * The commands that a stand-in has received since its log was cleared, in order. Each has its name and collection, and
+ * the number of statements or documents of a write, as in `insert runs 4000`. The collection of a generation is `rows`.
  */
 export function loggedCommands(server: MongoServer): readonly string[] {
   return server.log.map(({ command, collection, body }) => {

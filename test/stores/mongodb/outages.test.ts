@@ -47,7 +47,7 @@ describe('a MongoDB outage', () => {
     server = await MongoServer.start();
   });
 
-  it('may exist at the start: everything works once the server is there', async () => {
+  it('may exist at the start, and everything works once the server is there', async () => {
     await server.stop();
     const readModel = await open();
     const projection = thingsProjection();
@@ -59,7 +59,7 @@ describe('a MongoDB outage', () => {
     expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ name: 'late' });
   });
 
-  it('fails every operation, which works again afterwards', async () => {
+  it('makes every operation fail until it ends', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     await fill(readModel, projection, [thing('a', 1, { name: 'kept' })]);
@@ -111,7 +111,7 @@ describe('a MongoDB outage', () => {
     }
   });
 
-  it('with a silent server is given up in time', async () => {
+  it('makes operations on a silent server fail in time', async () => {
     const readModel = await open({ limit: 200 });
     const projection = thingsProjection();
     await fill(await open(), projection, [thing('a', 1, {})]);
@@ -125,7 +125,7 @@ describe('a MongoDB outage', () => {
     expect(await readModel.get(projection, 'a')).to.not.equal(null);
   });
 
-  it('with a server that falls silent is noticed long before the operation timeout', async () => {
+  it('of a server that falls silent is noticed long before the operation timeout', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     await fill(readModel, projection, [thing('a', 1, {})]);
@@ -166,7 +166,7 @@ describe('a MongoDB outage', () => {
     await rejectsWith('UNAVAILABLE', readModel.find(projection, { filters, sort: [], limit: 10 }));
   });
 
-  it('with a silent handshake is detected within the ping timeout', async () => {
+  it('during the handshake is detected within the ping timeout', async () => {
     const silence = server.fault({ command: '*', times: Infinity, effect: { kind: 'hold' } });
     const readModel = await open();
     await rejectsWith('UNAVAILABLE', readModel.ping());
@@ -199,7 +199,7 @@ describe('a MongoDB outage', () => {
     expect((await coordination.alive()).map(({ id }) => id)).to.deep.equal(['one']);
   });
 
-  it('does not follow for one adapter when the other closes', async () => {
+  it('does not occur in one adapter when the other closes', async () => {
     const readModel = await open();
     const coordination = await openMongoCoordination({
       url: server.url(),
@@ -266,7 +266,7 @@ describe('a MongoDB outage', () => {
     expect([...(await writer.load([key])).keys()]).to.deep.equal([key]);
   });
 
-  it('repeats a first batch after a lost answer', async () => {
+  it('does not prevent the repetition of a first batch after a lost response', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection);
@@ -284,7 +284,7 @@ describe('a MongoDB outage', () => {
     expect(await readModel.count(projection, [])).to.equal(1);
   });
 
-  it('counts a batch once when the answer to its checkpoint is lost', async () => {
+  it('does not count a batch twice when the response to its checkpoint is lost', async () => {
     const readModel = await open();
     const projection = thingsProjection();
     const writer = await writerOf(readModel, projection);

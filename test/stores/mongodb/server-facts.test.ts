@@ -35,7 +35,7 @@ interface Subject {
  * The adapters' assumptions about a server, tested against the stand-in, and against a real server named by the
  * environment. This shows where the stand-in differs.
  *
- * @param options `alone`: the server is known to stand alone, without transactions
+ * @param options `alone`: the server is known to be standalone, without transactions
  */
 function describeFacts(
   name: string,
@@ -85,7 +85,7 @@ function describeFacts(
       expect(await rows.countDocuments()).to.equal(3);
     });
 
-    it('inserts what is new in an unordered insert, and names the index of each duplicate', async () => {
+    it('inserts the new documents of an unordered insert, and names the index of each duplicate', async () => {
       await rows.insertOne({ _id: 'b', n: 5 });
       const three = ['a', 'b', 'c'].map((_id) => ({ _id, n: 1 }));
       const failure = await failureOf(rows.insertMany(three, { ordered: false }));
@@ -116,7 +116,7 @@ function describeFacts(
       expect(await rows.countDocuments({ n: 1 })).to.equal(2);
     });
 
-    it('tells how many statements of an unordered bulk have found their document', async () => {
+    it('says how many statements of an unordered bulk have found their document', async () => {
       await rows.insertMany(['a', 'b', 'c'].map((_id) => ({ _id, n: _id === 'b' ? 7 : 5 })));
       const moves = ['a', 'b', 'c', 'd'].map((_id) => ({
         updateOne: { filter: { _id, n: { $lte: 5 } }, update: { $set: { n: 5 } } },
@@ -125,7 +125,7 @@ function describeFacts(
       expect({ matchedCount, upsertedCount }).to.deep.equal({ matchedCount: 2, upsertedCount: 0 });
     });
 
-    it('takes 10,000 documents in one insert, and names as many duplicates', async () => {
+    it('accepts 10,000 documents in one insert, and names as many duplicates', async () => {
       const many = Array.from({ length: 10_000 }, (_, n) => ({ _id: `key-${n}`, n }));
       await rows.insertMany(many, { ordered: false });
       const failure = await failureOf(rows.insertMany(many, { ordered: false }));
@@ -135,7 +135,7 @@ function describeFacts(
       expect(await rows.countDocuments()).to.equal(10_000);
     });
 
-    it('creates indexes over stored documents, and nothing where they exist', async () => {
+    it('creates indexes over stored documents, and nothing if they exist', async () => {
       await rows.insertMany(['a', 'b'].map((_id) => ({ _id, n: 1 })));
       const indexes = [
         { name: 'by_n', key: { n: 1, _id: 1 } },
@@ -175,7 +175,7 @@ function describeFacts(
       const half = 'x'.repeat(9 * 1024 * 1024);
       await rows.insertOne({ _id: 'a', value: half });
       const grown = await failureOf(rows.updateOne({ _id: 'a' }, { $set: { other: half } }));
-      // With another message where an update makes it grow.
+      // The message is different if an update makes the document grow.
       expect(Number((grown as MongoServerError).code)).to.be.oneOf([10334, 17419, 17420]);
     });
 
@@ -268,7 +268,7 @@ function describeFacts(
       }
     });
 
-    it('ends a transaction at a duplicate key, and begins the next one in its session', async function () {
+    it('ends a transaction at a duplicate key, and starts the next one in its session', async function () {
       if (!replicated) leaveOut(this, NO_TRANSACTIONS);
       await rows.insertOne({ _id: 'b', n: 5 });
       const upsert = {
@@ -368,7 +368,7 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
 
 describe('what the adapters assume about MongoDB', () => {
   for (const [kind, options] of [
-    ['a server alone', {}],
+    ['a standalone server', {}],
     ['a replica set', { replicaSet: 'rs0' }],
     ['a sharded cluster', { sharded: true }],
   ] as const) {
@@ -378,7 +378,7 @@ describe('what the adapters assume about MongoDB', () => {
         const server = await MongoServer.start(options);
         return { url: server.url(), stop: () => server.stop() };
       },
-      { alone: kind === 'a server alone' },
+      { alone: kind === 'a standalone server' },
     );
   }
   if (realServer !== undefined) {

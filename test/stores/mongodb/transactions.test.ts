@@ -73,7 +73,7 @@ describe('a write on a replica set', () => {
     await rejectsWith('FENCED', writer.write({ documents: [], from: at(2), to: at(3) }));
   });
 
-  it('does not block a later checkpoint when its commit got lost', async () => {
+  it('does not block a later checkpoint when its commit is lost', async () => {
     const label = { labels: ['RetryableWriteError'], message: 'shutting down' };
     server.fault({
       command: 'commitTransaction',
@@ -89,10 +89,10 @@ describe('a write on a replica set', () => {
 
   for (const [what, lost, again] of [
     ['commit', ['commitTransaction'], false],
-    ['commit, of a writer before,', ['commitTransaction'], true],
+    ['commit, by an earlier writer,', ['commitTransaction'], true],
     ['end after a failure', ['update', 'abortTransaction'], false],
   ] as const) {
-    it(`does not block a later checkpoint when its ${what} got lost, nor is a write repeated`, async () => {
+    it(`does not block a later checkpoint when its ${what} is lost, even without retries by the driver`, async () => {
       const label = { labels: ['RetryableWriteError'], message: 'shutting down' };
       await readModel.close();
       readModel = await openMongoReadModel({
@@ -162,7 +162,7 @@ describe('a write on a replica set', () => {
     expect(amounts()).to.deep.equal(['{"amount":1}']);
   });
 
-  it('counts once when the answer to its commit is lost', async () => {
+  it('counts once when the response to its commit is lost', async () => {
     server.fault({ command: 'commitTransaction', effect: { kind: 'drop', executed: true } });
     await writer.write(batch(1));
     expect(await writer.checkpoint()).to.equal(at(1));
@@ -307,7 +307,7 @@ describe('a write on a replica set', () => {
     expect(server.log.filter((entry) => entry.collection === collection)).to.deep.equal([]);
   });
 
-  it("waits for a majority in a bulk fill too, as a new primary may lack one member's writes", async () => {
+  it("waits for a majority in a bulk fill too, because a new primary may lack one member's writes", async () => {
     const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
     server.clearLog();
     await bulk.write(batch(1));
@@ -325,7 +325,7 @@ describe('a write on a replica set', () => {
     expect(made.map(({ body }) => body['commitQuorum'])).to.deep.equal(['majority']);
   });
 
-  it('leaves no session behind when its indexes fail, however often that is tried', async () => {
+  it('leaves no session behind when its indexes fail, however often it is retried', async () => {
     server.fault({
       command: 'createIndexes',
       times: Infinity,
@@ -340,7 +340,7 @@ describe('a write on a replica set', () => {
     expect(sessions.size).to.equal(1);
   });
 
-  it('builds indexes where the server does not know the quorum option', async () => {
+  it('builds indexes even if the server does not know the quorum option', async () => {
     server.fault({
       command: 'createIndexes',
       when: (command) => 'commitQuorum' in command,
@@ -356,7 +356,7 @@ describe('a write on a replica set', () => {
     expect(server.indexes('svc', `${projection.name}_s1_g2`)).to.have.length.greaterThan(2);
   });
 
-  it('is retried by the driver in a bulk fill, and done once', async () => {
+  it('is retried by the driver in a bulk fill, and takes effect once', async () => {
     const bulk = await writerOf(readModel, projection, { generation: 2, bulk: true });
     server.fault({
       command: 'update',

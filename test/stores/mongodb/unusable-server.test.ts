@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { serverProblemOf, type ServerProblem } from '../../../domain/server-problem.ts';
+import { serverProblemOf, type UnusableServerError } from '../../../domain/server-problem.ts';
 import type { ReadModel } from '../../../projections/read-model.ts';
 import { openMongoReadModel } from '../../../stores/mongodb/read-model.ts';
 import { thingsProjection } from '../../contracts/read-model-things.ts';
@@ -9,7 +9,7 @@ import { reportingTo } from '../../support/reporting-to.ts';
 import { TlsFront } from '../../support/tls-front.ts';
 
 const projection = thingsProjection();
-/** Too long for a host name, so no server is asked for it. */
+/** Too long for a host name, so no name server is queried. */
 const impossibleName = `${'a'.repeat(64)}.invalid`;
 
 describe('a MongoDB server that cannot be used', function () {
@@ -40,11 +40,11 @@ describe('a MongoDB server that cannot be used', function () {
     return (opened = await openMongoReadModel({ url, telemetry, ...times }));
   }
 
-  /** The problem by which operations fail, reported once. */
+  /** The problem that makes operations fail, reported once. */
   async function problemAt(
     url: string,
     act: (readModel: ReadModel) => Promise<unknown> = (readModel) => readModel.ping(),
-  ): Promise<ServerProblem> {
+  ): Promise<UnusableServerError> {
     const readModel = await open(url);
     const error: unknown = await act(readModel).catch((failure: unknown) => failure);
     const problem = serverProblemOf(error);
@@ -70,14 +70,14 @@ describe('a MongoDB server that cannot be used', function () {
     expect(found.remedy).to.equal('correct the user or the password in SVC_READ_MODEL_URL');
   });
 
-  it('has rejected the user, as Atlas says it', async () => {
+  it('has rejected the user with the error of Atlas', async () => {
     refuse('saslStart', 8000, 'AtlasError');
     expect((await problemAt(`mongodb://svc:wrong@${server.address}/`)).kind).to.equal(
       'user_rejected',
     );
   });
 
-  it('wants a user and there is none', async () => {
+  it('needs a user, but the URL has none', async () => {
     refuse('ping', 13, 'Unauthorized');
     const found = await problemAt(server.url());
     expect(found.kind).to.equal('user_rejected');
@@ -88,7 +88,7 @@ describe('a MongoDB server that cannot be used', function () {
     [13, 'Unauthorized'],
     [8000, 'AtlasError'],
   ] as const) {
-    it(`lets the user not write: ${name}`, async () => {
+    it(`does not let the user write: ${name}`, async () => {
       server.fault({ command: 'saslStart', times: Infinity, effect: signedIn });
       for (const command of ['find', 'insert', 'update', 'createIndexes']) {
         refuse(command, code, name);
@@ -107,7 +107,7 @@ describe('a MongoDB server that cannot be used', function () {
     });
   }
 
-  it('shows to a check that the user may only read', async () => {
+  it('fails a check of rights if the user may only read', async () => {
     server.fault({ command: 'saslStart', times: Infinity, effect: signedIn });
     server.fault({ command: 'connectionStatus', times: Infinity, effect: privileges(['find']) });
     const url = `mongodb://svc:secret@${server.address}/views?authMechanism=PLAIN`;
@@ -115,7 +115,7 @@ describe('a MongoDB server that cannot be used', function () {
     expect((await problemAt(url, check)).kind).to.equal('rights_missing');
   });
 
-  it('passes a check of rights for a user who has them, and without users', async () => {
+  it('passes a check of rights if the user has them, or if it has no users', async () => {
     await (await open(server.url())).requireRights?.();
     await opened?.close();
     server.fault({ command: 'saslStart', times: Infinity, effect: signedIn });
@@ -165,10 +165,20 @@ describe('a MongoDB server that cannot be used', function () {
 
   it('has no primary', async () => {
     const secondary = {
-      ...{ ok: 1, helloOk: true, isWritablePrimary: false, secondary: true, setName: 'set' },
-      ...{ setVersion: 1, hosts: [server.address], me: server.address, maxWireVersion: 21 },
-      ...{ minWireVersion: 0, maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000 },
-      ...{ maxWriteBatchSize: 100_000, logicalSessionTimeoutMinutes: 30 },
+      ok: 1,
+      helloOk: true,
+      isWritablePrimary: false,
+      secondary: true,
+      setName: 'set',
+      setVersion: 1,
+      hosts: [server.address],
+      me: server.address,
+      maxWireVersion: 21,
+      minWireVersion: 0,
+      maxBsonObjectSize: 16_777_216,
+      maxMessageSizeBytes: 48_000_000,
+      maxWriteBatchSize: 100_000,
+      logicalSessionTimeoutMinutes: 30,
     };
     for (const command of ['hello', 'isMaster', 'ismaster']) {
       server.fault({ command, times: Infinity, effect: { kind: 'answer', reply: secondary } });
@@ -185,7 +195,7 @@ const signedIn = {
   reply: { ok: 1, conversationId: 1, done: true, payload: '' },
 } as const;
 
-/** The answer to `connectionStatus` about a user with these actions. */
+/** The response to `connectionStatus` about a user with these actions. */
 function privileges(actions: readonly string[]) {
   const resource = { db: 'views', collection: '' };
   const authInfo = {

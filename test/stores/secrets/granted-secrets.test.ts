@@ -48,7 +48,7 @@ describe('a secret of the environment', () => {
     );
   });
 
-  it('may be sent where SVC_SECRET_HOSTS says, else nowhere', async () => {
+  it('may be sent only where SVC_SECRET_HOSTS says', async () => {
     const secrets = secretsWith(grants());
     expect((await secrets.find('team-a', 'OURS'))?.allowHosts).to.deep.equal(['api.example.com']);
     const plain = await secrets.find('default', 'PLAIN');
@@ -56,7 +56,7 @@ describe('a secret of the environment', () => {
     expect(plain?.hostsRemedy).to.include('SVC_SECRET_HOSTS, such as PLAIN=');
   });
 
-  it('gives way to a backend before it, and to one behind it where it is refused', async () => {
+  it('yields to an earlier backend, and to a later one if it is refused', async () => {
     const secrets = secretsWith(grants());
     const before = new LayeredSecrets([plainSecrets({ OURS: 'z' }), secrets]);
     expect(await before.find('team-a', 'OURS')).to.include({ value: 'z' });
@@ -81,7 +81,7 @@ describe('a secret in a file', () => {
     expect(await secretsIn().find('default', 'OTHER')).to.equal(undefined);
   });
 
-  it('is never outside of the folder', async () => {
+  it('is never read from outside the folder', async () => {
     writeFileSync(join(directory(), '..', 'outside'), 'hush');
     for (const name of ['../outside', '..', '.', '/etc/hostname', 'a/b']) {
       expect(await secretsIn().find('default', name)).to.equal(undefined);

@@ -8,7 +8,7 @@ describe('a sealed secret', () => {
   const cipher = new KeyCipher(keys);
   const sealed = cipher.seal('hush-hush', 'a');
 
-  it('opens to its value, and shows none of it', () => {
+  it('is decrypted to its value, and contains no part of it', () => {
     expect(cipher.open(sealed, 'a')).to.equal('hush-hush');
     const shown = Object.values(sealed).map((text) =>
       Buffer.from(text, 'base64').toString('latin1'),
@@ -22,12 +22,12 @@ describe('a sealed secret', () => {
     expect(again.data_key).not.to.equal(sealed.data_key);
   });
 
-  it('opens only for what it belongs to', () => {
+  it('is decrypted only in its own context', () => {
     expect(() => cipher.open(sealed, 'b')).to.throw(SecretError, 'its record was changed');
   });
 
   for (const field of ['data_key', 'value'] as const) {
-    it(`does not open with a changed ${field}`, () => {
+    it(`cannot be decrypted with a changed ${field}`, () => {
       const bytes = Buffer.from(sealed[field], 'base64');
       for (const at of [0, 12, bytes.length - 1]) {
         const changed = Buffer.from(bytes);
@@ -39,7 +39,7 @@ describe('a sealed secret', () => {
     });
   }
 
-  it('opens with the old key after a rotation, and with the new one once resealed', () => {
+  it('is decrypted with the old key after a rotation, and with the new one once it is encrypted again', () => {
     const [old] = keys.known;
     keys.rotate();
     expect(cipher.open(sealed, 'a')).to.equal('hush-hush');
@@ -49,11 +49,11 @@ describe('a sealed secret', () => {
     expect(cipher.open(resealed, 'a')).to.equal('hush-hush');
     expect(() => cipher.open(sealed, 'a')).to.throw(
       SecretError,
-      `sealed with the key ${keyIdOf(old ?? Buffer.alloc(32))}, which this process lacks`,
+      `encrypted with the key ${keyIdOf(old ?? Buffer.alloc(32))}, which this process lacks`,
     );
   });
 
-  it('opens with a key that another process has added', () => {
+  it('is decrypted with a key that another process has added', () => {
     const mine = new TestKeys();
     const theirs = new TestKeys();
     const made = new KeyCipher(theirs).seal('hush', 'a');

@@ -19,7 +19,7 @@ describe('a secret in Vault', () => {
   const asked: Asked[] = [];
   let now = 0;
   let server: Server;
-  /** What Vault answers, by path. */
+  /** Vault's responses by path. */
   let answers: Map<string, { readonly status: number; readonly body?: string }>;
   let settings: VaultSettings;
 
@@ -78,7 +78,7 @@ describe('a secret in Vault', () => {
     expect(await moved.find('default', 'TOKEN')).to.include({ value: 'hush' });
   });
 
-  it('is none where Vault has none, or only a deleted one', async () => {
+  it('does not exist if Vault has none, or only a deleted one', async () => {
     answers.set('/v1/secret/data/default/GONE', kept(null));
     expect(await secrets().find('default', 'NONE')).to.equal(undefined);
     expect(await secrets().find('default', 'GONE')).to.equal(undefined);
@@ -95,7 +95,7 @@ describe('a secret in Vault', () => {
     expect(asked).to.have.lengthOf(2);
   });
 
-  it('is read with the token that the file has at the time', async () => {
+  it('is read with the present token in the file', async () => {
     const tokenFile = join(directory(), 'token');
     answers.set('/v1/secret/data/default/TOKEN', kept({ value: 'hush' }));
     for (const token of ['one', 'two']) {
@@ -115,7 +115,7 @@ describe('a secret in Vault', () => {
     ],
     [503, 'Vault answered 503 to the request for the secret TOKEN'],
   ] as const) {
-    it(`that Vault answers with ${status} can be read later`, async () => {
+    it(`for which Vault responds with ${status} can be read later`, async () => {
       answers.set('/v1/secret/data/default/TOKEN', { status });
       const error = await rejection(secrets().find('default', 'TOKEN'));
       expect(error).to.be.instanceOf(SecretError).and.to.include({ message, retryable: true });
@@ -131,13 +131,13 @@ describe('a secret in Vault', () => {
     });
   });
 
-  it('is not asked for elsewhere, where a redirect leads', async () => {
+  it('is not requested from another server after a redirect', async () => {
     answers.set('/v1/secret/data/default/TOKEN', { status: 307 });
     await rejection(secrets().find('default', 'TOKEN'));
     expect(asked.map(({ path }) => path)).to.deep.equal(['/v1/secret/data/default/TOKEN']);
   });
 
-  it('in another form is named, and no part of it shown', async () => {
+  it('in an invalid form is named, and no part of it is shown', async () => {
     answers.set('/v1/secret/data/default/A', kept({ password: 'hush' }));
     answers.set('/v1/secret/data/default/B', { status: 200, body: '{"data": hush' });
     answers.set('/v1/secret/data/default/C', kept({ value: 'hush', allow_hosts: 'https://a/' }));
@@ -150,7 +150,7 @@ describe('a secret in Vault', () => {
     expect(messages[0]).to.equal(
       'secret/data/default/A in Vault has no field "value" with a string',
     );
-    expect(messages[1]).to.equal('Vault gave no JSON for the secret B');
+    expect(messages[1]).to.equal('Vault returned no JSON for the secret B');
     expect(messages[2]).to.match(/^allow_hosts of secret\/data\/default\/C in Vault: must be \*/);
     expect(messages[3]).to.match(
       /^allow_tasks of secret\/data\/default\/D in Vault must be a list/,

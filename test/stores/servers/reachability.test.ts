@@ -23,7 +23,7 @@ describe('the reason of a failed connection', () => {
     });
   }
 
-  it('is that of the first address of a name with several', () => {
+  it('is the reason of the first address if a name has several', () => {
     const error = new AggregateError([failed('ECONNREFUSED'), failed('ETIMEDOUT')]);
     expect(reachabilityFrom(error).kind).to.equal('connection_refused');
   });

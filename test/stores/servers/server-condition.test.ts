@@ -31,7 +31,7 @@ describe('the condition of a server', () => {
     );
   });
 
-  it('blocks all operations while the user is rejected, but for a try after 5 s and then each 30 s', () => {
+  it('blocks all operations while the user is rejected, except for a retry after 5 s and then every 30 s', () => {
     const tries: number[] = [];
     condition.rejected(denied);
     for (; now < 100_000; now += 500) {
@@ -57,21 +57,21 @@ describe('the condition of a server', () => {
     expect(lines[1]).to.equal('EventStoreDB at log:2113 can be used again');
   });
 
-  it('is usable again with the first success of any operation if the user was rejected', () => {
+  it('blocks nothing after the first success of any operation if the user was rejected', () => {
     condition.rejected(denied);
     condition.worked('append events');
     expect(condition.blocking('read the whole log')).to.equal(null);
     expect(lines).to.have.length(2);
   });
 
-  it('blocks nothing while the server is away, which can end at any time', async () => {
+  it('blocks nothing while the server is unavailable, which can end at any time', async () => {
     const gone = await condition.unreachable(new Error('gone'), 0, 'connection_refused');
     expect(gone.lasting).to.equal(false);
     expect(condition.blocking('append events')).to.equal(null);
     expect(condition.lasting).to.equal(null);
   });
 
-  it('keeps the name of the user from those without credentials', () => {
+  it('hides the name of the user from readers without credentials', () => {
     const { message, summary } = condition.rejected(denied);
     expect(message).to.include('`ops`');
     expect(summary).to.equal(

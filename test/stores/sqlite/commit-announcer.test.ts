@@ -4,64 +4,64 @@ import type { Committed } from '../../../stores/sqlite/event-log/writing/writer.
 import { Signal } from '../../support/signals.ts';
 
 describe('a commit of this process', () => {
-  let told: Signal<string>;
+  let announced: Signal<string>;
   let announcer: CommitAnnouncer;
   let isMoreComing: boolean;
-  const commit = (last: number, mayBeToldLater: boolean): Committed => {
-    return { first: last, last, createdAt: 0, appends: [], mayBeToldLater };
+  const commit = (last: number, mayAnnounceLater: boolean): Committed => {
+    return { first: last, last, createdAt: 0, appends: [], mayAnnounceLater };
   };
   /** The commits delivered in this process. */
-  const handedOn = (): string[] => told.values.filter((value) => /^\d+$/.test(value));
+  const handedOn = (): string[] => announced.values.filter((value) => /^\d+$/.test(value));
 
   beforeEach(() => {
-    told = new Signal('what is told');
+    announced = new Signal('the announcements');
     isMoreComing = true;
     announcer = new CommitAnnouncer({
-      publish: (last) => told.send(`up to ${last}`),
-      announce: () => told.send('later'),
-      deliver: ({ last }) => told.send(String(last)),
+      publish: (last) => announced.send(`up to ${last}`),
+      announce: () => announced.send('later'),
+      deliver: ({ last }) => announced.send(String(last)),
       isMoreComing: () => isMoreComing,
     });
   });
 
   it('is announced at once', () => {
     announcer.add(commit(1, false));
-    expect(told.values).to.deep.equal(['up to 1', '1']);
+    expect(announced.values).to.deep.equal(['up to 1', '1']);
   });
 
-  it('is held, where that is allowed, until no more of its kind is being written', async () => {
+  it('is held back, if that is allowed, until no more such commits are being written', async () => {
     announcer.add(commit(1, true));
     announcer.add(commit(2, true));
     isMoreComing = false;
     announcer.add(commit(3, true));
-    expect(told.values).to.deep.equal(['later']);
+    expect(announced.values).to.deep.equal(['later']);
     expect(announcer.isHolding).to.equal(true);
-    await told.wait((value) => value === '3');
+    await announced.wait((value) => value === '3');
     expect(handedOn()).to.deep.equal(['1', '2', '3']);
-    // Other processes read up to there themselves.
-    expect(told.values[1]).to.equal('up to 3');
+    // One notice is enough for other processes, which read up to this commit themselves.
+    expect(announced.values[1]).to.equal('up to 3');
     expect(announcer.isHolding).to.equal(false);
   });
 
-  it('is held on when more has been sent by the next turn', async () => {
+  it('is held back longer if more appends have been sent by the next turn of the event loop', async () => {
     isMoreComing = false;
     announcer.add(commit(1, true));
     isMoreComing = true;
     await new Promise((resolve) => setImmediate(resolve));
-    expect(told.values).to.deep.equal(['later']);
+    expect(announced.values).to.deep.equal(['later']);
     announcer.add(commit(2, false));
     expect(handedOn()).to.deep.equal(['1', '2']);
   });
 
-  it('is not held for long', async () => {
+  it('is not held back for long', async () => {
     announcer.add(commit(1, true));
-    await told.wait((value) => value === '1', { limitMs: 5_000 });
+    await announced.wait((value) => value === '1', { limitMs: 5_000 });
   });
 
   it('is announced before later commits', () => {
     announcer.add(commit(1, true));
     announcer.add(commit(2, false));
-    expect(told.values).to.deep.equal(['later', 'up to 1', '1', 'up to 2', '2']);
+    expect(announced.values).to.deep.equal(['later', 'up to 1', '1', 'up to 2', '2']);
     isMoreComing = false;
     announcer.add(commit(3, true));
     announcer.add(commit(4, true));
@@ -73,6 +73,6 @@ describe('a commit of this process', () => {
   it('is announced when the log is closed', () => {
     announcer.add(commit(1, true));
     announcer.releaseAll();
-    expect(told.values).to.deep.equal(['later', 'up to 1', '1']);
+    expect(announced.values).to.deep.equal(['later', 'up to 1', '1']);
   });
 });

@@ -12,7 +12,9 @@ describe('a table that is damaged in its middle', () => {
   let database: Database;
   const open = (): Database =>
     openDatabase({
-      ...{ file: join(directory(), 'things.db'), what: 'table', version: 1 },
+      file: join(directory(), 'things.db'),
+      what: 'table',
+      version: 1,
       migrate: (empty) => empty.exec('CREATE TABLE things (name TEXT)'),
     });
 

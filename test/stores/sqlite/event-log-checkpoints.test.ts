@@ -9,15 +9,15 @@ import { event } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** Callers per store; each appends as soon as its last append was acknowledged. */
+/** Callers per store. Each appends again as soon as its last append was acknowledged. */
 const CALLERS = 20;
 /** Bytes of an event's text, so that few commits fill many pages. */
 const TEXT = 64 * 1024;
 const MIB = 1024 * 1024;
-/** What each store appends. */
+/** The bytes that each store appends. */
 const APPENDED = 150 * MIB;
-/** Several times what one checkpoint moves, as readers may delay it. */
-const MOST_WAL = 80 * MIB;
+/** Several times the size that one checkpoint moves, because readers may delay it. */
+const MAX_WAL_BYTES = 80 * MIB;
 
 describe("the embedded log's WAL", function () {
   this.timeout(60_000);
@@ -47,7 +47,7 @@ describe("the embedded log's WAL", function () {
     const stores = [await open(), await open()];
     try {
       const longest = await Promise.all(stores.map((store, i) => appendMuch(store, `writer${i}`)));
-      expect(Math.max(...longest)).to.be.below(MOST_WAL);
+      expect(Math.max(...longest)).to.be.below(MAX_WAL_BYTES);
     } finally {
       await Promise.all(stores.map((store) => store.close()));
     }

@@ -27,7 +27,7 @@ describe('notices between processes', () => {
     notices.subscribe(signal.send);
     return signal;
   };
-  /** Publishes until it is received, as joining takes a moment. */
+  /** Publishes until the message is received, because joining takes a while. */
   const reaches = async (from: Notices, to: Notices): Promise<void> => {
     const signal = heard(to);
     await eventually(() => {
@@ -54,7 +54,7 @@ describe('notices between processes', () => {
     expect(own.values).not.to.include('mine');
   });
 
-  it('of one turn of the event loop come once each', async () => {
+  it('arrive once each if they are repeated in one turn of the event loop', async () => {
     const [one, two] = [await open(), await open()];
     await reaches(one, two);
     const signal = heard(two);
@@ -80,7 +80,7 @@ describe('notices between processes', () => {
     expect(gone.values).to.deep.equal([]);
   });
 
-  it('continue after a member has left, whose socket is gone', async () => {
+  it('continue after a member has left and its socket is gone', async () => {
     const [one, two, three] = [await open(), await open(), await open()];
     await reaches(one, three);
     await two.close();
@@ -92,7 +92,7 @@ describe('notices between processes', () => {
     const folder = join(directory(), 'peers');
     mkdirSync(folder, { recursive: true });
     const stale = join(folder, 'dead.sock');
-    // Closing unlinks the name, so it is moved away before. A name without a listener remains.
+    // Closing deletes the socket's file, so it is renamed before. A file without a listener remains.
     const server = createServer();
     const living = join(folder, 'living.sock');
     await new Promise<void>((resolve) => server.listen(living, resolve));
@@ -103,7 +103,7 @@ describe('notices between processes', () => {
     expect(readdirSync(folder)).not.to.include('dead.sock');
   });
 
-  it('work where the path is too long for a socket', async () => {
+  it('work even if the path is too long for a socket', async () => {
     const long = join(directory(), 'x'.repeat(120));
     const [one, two] = [await open(long), await open(long)];
     await reaches(one, two);
@@ -127,7 +127,7 @@ describe('notices between processes', () => {
   it('end with a member, even if another does not read them', async () => {
     const notices = await open();
     const [name = ''] = readdirSync(join(directory(), 'peers'));
-    // Like a stopped process: connected, but not reading.
+    // Connected but not reading, like a stopped process.
     const stopped = connect(join(directory(), 'peers', name));
     try {
       stopped.pause();

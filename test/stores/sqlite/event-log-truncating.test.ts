@@ -8,8 +8,8 @@ import { event, events } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-/** So many that removing them takes some tenths of a second. */
-const MANY = 20_000;
+/** So many events that removing them takes some tenths of a second. */
+const EVENTS = 20_000;
 
 describe('truncating a long stream of the embedded event log', () => {
   const directory = useTemporaryDirectory();
@@ -18,14 +18,14 @@ describe('truncating a long stream of the embedded event log', () => {
   beforeEach(async () => {
     const shared = { directory: directory(), codec: plainCodec, telemetry: silent };
     store = await openSqliteEventStore(shared);
-    const parts = Array.from({ length: MANY / 1000 }, () => events(1000));
+    const parts = Array.from({ length: EVENTS / 1000 }, () => events(1000));
     await Promise.all(parts.map((part) => store.append('long', part, 'any')));
   });
   afterEach(() => store.close());
 
   it('lets appends run between its steps', async () => {
     const ended: string[] = [];
-    const truncated = store.truncate('long', MANY - 1).then(() => ended.push('truncated'));
+    const truncated = store.truncate('long', EVENTS - 1).then(() => ended.push('truncated'));
     for (const name of ['one', 'two', 'three']) {
       await store.append(name, [event(0)], 'none');
       ended.push(name);
@@ -33,9 +33,9 @@ describe('truncating a long stream of the embedded event log', () => {
     await truncated;
     expect(ended).to.deep.equal(['one', 'two', 'three', 'truncated']);
     const [left, ...more] = await store.readStream('long');
-    expect(left?.revision).to.equal(MANY - 1);
+    expect(left?.revision).to.equal(EVENTS - 1);
     expect(more).to.deep.equal([]);
-    expect((await store.append('long', [event(0)], MANY - 1)).revision).to.equal(MANY);
+    expect((await store.append('long', [event(0)], EVENTS - 1)).revision).to.equal(EVENTS);
   });
 
   it('lets pings, other truncations and appends run between its steps', async () => {
@@ -43,7 +43,7 @@ describe('truncating a long stream of the embedded event log', () => {
     const ended: string[] = [];
     const note = (name: string) => (): number => ended.push(name);
     await Promise.all([
-      store.truncate('long', MANY).then(note('truncated')),
+      store.truncate('long', EVENTS).then(note('truncated')),
       store.ping().then(note('answered')),
       store.truncate('short', 2).then(note('cut')),
       store.append('one', [event(0)], 'none').then(note('one')),
@@ -55,21 +55,23 @@ describe('truncating a long stream of the embedded event log', () => {
     const names = Array.from({ length: 250 }, (_, at) => `short-${at}`);
     await Promise.all(names.map((name) => store.append(name, events(4), 'none')));
     const cuts = names.flatMap((name, at) => (at === 7 ? [name, 'long'] : [name]));
-    await Promise.all(cuts.map((name) => store.truncate(name, name === 'long' ? MANY - 1 : 3)));
+    await Promise.all(cuts.map((name) => store.truncate(name, name === 'long' ? EVENTS - 1 : 3)));
     for (const name of [...names, 'long']) {
       const left = await store.readStream(name);
-      expect(left.map(({ revision }) => revision)).to.deep.equal([name === 'long' ? MANY - 1 : 3]);
+      expect(left.map(({ revision }) => revision)).to.deep.equal([
+        name === 'long' ? EVENTS - 1 : 3,
+      ]);
     }
   });
 
-  it('is completed by a store that is closed meanwhile', async () => {
-    const truncated = store.truncate('long', MANY);
+  it('is completed by a store that is closed in the meantime', async () => {
+    const truncated = store.truncate('long', EVENTS);
     await store.close();
     await truncated;
     const reader = new LogReader(logFile(directory()), plainCodec);
     try {
       expect(reader.stream('long', { limit: 10 })).to.deep.equal([]);
-      expect(reader.head()).to.equal(MANY);
+      expect(reader.head()).to.equal(EVENTS);
     } finally {
       reader.close();
     }

@@ -19,6 +19,7 @@ import {
   readAllOf,
   rejected,
 } from '../../contracts/event-store-subject.ts';
+import { collectingLines } from '../../support/reporting-to.ts';
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
@@ -168,20 +169,26 @@ describe('the embedded event log', () => {
   });
 
   describe('a writer thread that dies', () => {
-    it('leaves the outcome of pending appends unknown, and is restarted', async () => {
+    it('leaves the outcome of pending appends unknown, and is reported until one succeeds', async () => {
       let starts = 0;
+      const lines: string[] = [];
       const writer = new Writer({
         settings: { file: 'none', create: true, lockTimeout: 0, maxBytes: undefined },
-        telemetry: silent,
+        telemetry: collectingLines(lines),
         onCommit: () => {},
         startThread: () => {
           starts += 1;
           const dies = `
             const { parentPort } = require('node:worker_threads');
             parentPort.postMessage({ kind: 'ready' });
-            parentPort.on('message', ({ kind }) => {
+            parentPort.on('message', ({ kind, sequences }) => {
               if (kind === 'close') parentPort.close();
-              else throw new Error('out of luck');
+              else if (${String(starts < 3)}) throw new Error('out of luck');
+              else {
+                const results = sequences.map(({ ticket }) => ({ ticket, appended: [] }));
+                const timing = { writing: 0, waitedForLock: 0 };
+                parentPort.postMessage({ kind: 'appended', createdAt: 0, results, timing });
+              }
             });`;
           return new Worker(dies, { eval: true });
         },
@@ -192,7 +199,11 @@ describe('the embedded event log', () => {
       const error = await rejected('OUTCOME_UNKNOWN', writer.append([append], [encoded]));
       expect(error.message).to.include('out of luck');
       await rejected('OUTCOME_UNKNOWN', writer.append([append], [encoded]));
-      expect(starts).to.equal(2);
+      const away = `event log unavailable: ${error.message}`;
+      expect(lines).to.deep.equal([away]);
+      await writer.append([append], [encoded]);
+      expect(starts).to.equal(3);
+      expect(lines).to.deep.equal([away, 'event log available again']);
       await writer.close();
     });
   });
@@ -262,7 +273,7 @@ describe('the embedded event log', () => {
       await Promise.all(followers.map((follower) => follower.caughtUp('')));
       const [here, there] = stores;
       const writing = Array.from({ length: 30 }, async (_, index) => {
-        const append = { events: events(2), expected: 'none', mayBeToldLater: true } as const;
+        const append = { events: events(2), expected: 'none', mayAnnounceLater: true } as const;
         await here?.appendInOrder([{ stream: `later-${index}`, ...append }]);
         if (index % 10 === 0) await there?.append(`there-${index}`, events(1), 'none');
         if (index % 7 === 0) await here?.append(`here-${index}`, events(1), 'none');

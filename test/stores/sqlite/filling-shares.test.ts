@@ -49,7 +49,7 @@ describe('a generation that is filled in shares', function () {
     ...thing(key, n, document),
     isFirst: true,
   });
-  /** Two documents of each share, and its position. */
+  /** Writes two documents and the position of a share. */
   const fill = async (index: number, to = 20): Promise<void> => {
     const writer = await open(index);
     const documents = [
@@ -73,7 +73,7 @@ describe('a generation that is filled in shares', function () {
     expect(writer.share).to.equal(null);
     expect(await writer.checkpoint()).to.equal(at(20));
     expect([fileOf(1), fileOf(2)].filter(existsSync)).to.deep.equal([]);
-    // It continues with the documents of all shares; events applied before change nothing.
+    // The writer continues with the documents of all shares. Events that were applied before change nothing.
     const documents = [thing('a1', 21, { team: 'blue' }), thing('b2', 6, { team: 'never' })];
     await writer.write({ documents, from: at(20), to: at(21) });
     await writer.finish();
@@ -127,7 +127,7 @@ describe('a generation that is filled in shares', function () {
     await writer.close();
   });
 
-  it('has no leftovers of an earlier generation with its number, and no share without it', async () => {
+  it('has no shares left from an earlier generation with its number, and none without a first share', async () => {
     await rejectsWith('FENCED', open(1));
     for (const index of [0, 1]) await fill(index);
     rmSync(fileOf(0));
@@ -140,7 +140,7 @@ describe('a generation that is filled in shares', function () {
     for (const index of [0, 1]) await fill(index);
     const writer = await open(0);
     await rejectsWith('UNAVAILABLE', writer.mergeShares?.() ?? Promise.resolve());
-    // Not a share, and not turned into one by being opened.
+    // The missing share was not created by the attempt. The file that follows is not a share either.
     expect(existsSync(fileOf(2))).to.equal(false);
     new DatabaseSync(fileOf(2)).exec('CREATE TABLE checkpoint (filling, position, landmark)');
     await rejectsWith('UNAVAILABLE', writer.mergeShares?.() ?? Promise.resolve());
@@ -151,7 +151,7 @@ describe('a generation that is filled in shares', function () {
     await writer.close();
   });
 
-  it('is started over by a writer of the whole, or of other shares', async () => {
+  it('is restarted by a writer of the whole generation, or of other shares', async () => {
     for (const index of [0, 1, 2]) await fill(index);
     const whole = await writerOf(readModel, projection, { bulk: true });
     expect(await whole.checkpoint()).to.equal(BEGINNING);
@@ -185,7 +185,7 @@ describe('a generation that is filled in shares', function () {
     const taking = await open(0);
     await taking.mergeShares?.();
     await taking.close();
-    // At the same position, with other contents.
+    // The position is the same, but the content is different.
     const batch = { documents: [first('c0', 25, {})], from: at(20), to: at(40) };
     await rejectsWith('FENCED', unaware.write(batch));
     await unaware.close();

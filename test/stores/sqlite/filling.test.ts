@@ -48,7 +48,7 @@ describe('a generation that is being filled', function () {
     await writer.finish();
     await writer.close();
     expect(journalOf(file)).to.equal('wal');
-    // It may be reopened like this after a process died before going live.
+    // A generation is reopened like this if its process died before it went live.
     const again = await writerOf(readModel, projection, { bulk: true });
     expect(await again.checkpoint()).to.equal(at(2));
     await again.close();
@@ -69,7 +69,7 @@ describe('a generation that is being filled', function () {
     expect(journalOf(file)).to.equal('wal');
   });
 
-  it('has a large page cache only while it adds beside an index over the keys', () => {
+  it('has a large page cache only while it adds documents with an index over the keys', () => {
     const projection = thingsProjection();
     const files = new ViewFiles(directory(), silent);
     const options = { generation: 1, fence: 1, bulk: true };
@@ -87,7 +87,7 @@ describe('a generation that is being filled', function () {
     finishFilling(goesOn.database, projection, goesOn.columns);
     look(goesOn);
     goesOn.database.close();
-    // As after a process died before going live.
+    // As if the process had died before the generation went live.
     const again = openGeneration(files, silent, projection, options);
     look(again);
     again.database.close();
@@ -108,7 +108,7 @@ describe('a generation that is being filled', function () {
       const writer = await writerOf(readModel, projection, { bulk: true });
       const documents = [first('b', 1), first('a', 2)];
       await writer.write({ documents, from: BEGINNING, to: at(2) });
-      // Remembered, so nothing is looked up.
+      // The key is remembered, so nothing is looked up.
       await writer.write({ documents: [thing('b', 3, { name: 'z' })], from: at(2), to: at(3) });
       await writer.close();
       expect(isKeyed(file)).to.equal(false);
@@ -130,7 +130,7 @@ describe('a generation that is being filled', function () {
       const keys = Array.from({ length: 37 }, (_, i) => `k${i + 10}`);
       const documents = keys.map((key, i) => first(key, i + 1));
       await writer.write({ documents, from: BEGINNING, to: at(37) });
-      // More first documents than are remembered; changing them must not need a lookup either.
+      // There are more first documents than are remembered. Changing them must not need a lookup either.
       const long = 'x'.repeat(60_000);
       const more = Array.from({ length: 20 }, (_, i) => {
         return { ...thing(`l${i + 10}`, 41 + i, { name: long }), isFirst: true };
@@ -155,7 +155,7 @@ describe('a generation that is being filled', function () {
       expect(found).to.deep.equal(expected);
     });
 
-    it('has it as soon as a forgotten key is looked up', async () => {
+    it('has an index over its keys as soon as a forgotten key is looked up', async () => {
       const projection = thingsProjection();
       const file = join(directory(), `${projection.name}-s1-g1.db`);
       const before = await writerOf(readModel, projection, { bulk: true });
@@ -188,7 +188,7 @@ function isKeyed(file: string): boolean {
   }
 }
 
-/** As another connection sees it: a mode other than WAL is not stored, and shows as the default. */
+/** The mode that another connection sees. A mode other than WAL is not stored, and is shown as the default. */
 function journalOf(file: string): unknown {
   const database = new DatabaseSync(file, { readOnly: true });
   try {

@@ -6,7 +6,7 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 describe("the embedded log's writer", () => {
   const directory = useTemporaryDirectory();
 
-  it('takes its sequences once it holds the lock, including those that arrived meanwhile', () => {
+  it('takes its sequences once it holds the lock, including those that arrived in the meantime', () => {
     const database = openLogForWriting(logFile(directory()), true, undefined);
     const other = openLogForWriting(logFile(directory()), false, undefined);
     try {

@@ -25,7 +25,9 @@ describe('rows packed into one string', function () {
 
   const append = async (streams: Readonly<Record<string, readonly NewEvent[]>>): Promise<void> => {
     const store = await openSqliteEventStore({
-      ...{ directory: directory(), codec: plainCodec, telemetry: silent },
+      directory: directory(),
+      codec: plainCodec,
+      telemetry: silent,
     });
     for (const [stream, list] of Object.entries(streams)) await store.append(stream, list, 'none');
     await store.close();
@@ -38,7 +40,7 @@ describe('rows packed into one string', function () {
     database.close();
   };
 
-  /** All events, and how many of them were read one by one. */
+  /** All events, and how many of them were decoded one by one. */
   const read = (codec: EventCodec = plainCodec, prefixes?: readonly string[]) => {
     let alone = 0;
     const decode: EventCodec['decode'] = (raw) => {
@@ -62,7 +64,7 @@ describe('rows packed into one string', function () {
   /** A codec that parses each event by itself. */
   const { decodeParsed: _, ...oneByOne } = plainCodec;
 
-  it('are the same as when read one by one, whatever they hold', async () => {
+  it('are the same as when read one by one, whatever they contain', async () => {
     const texts = ['', 'ä', '漢字', '🎉', '"', '\\', '\\u0041', '],[', '\u2028', "it's"];
     await append({
       'one-1': texts.map((text, index) => event(index, { text, [text]: [text, null, 1.5e300] })),
@@ -91,7 +93,7 @@ describe('rows packed into one string', function () {
     }
   });
 
-  it('do not mistake a fault of the log for a newer event', async () => {
+  it('do not mistake an error of the log for a newer event', async () => {
     await append({ 'one-1': events(3) });
     const decodeParsed = (): never => {
       throw new EventStoreError('UNAVAILABLE', 'away');
@@ -101,12 +103,12 @@ describe('rows packed into one string', function () {
     reader.close();
   });
 
-  it('are fewer when they are large', async () => {
+  it('are fewer per page when they are large', async () => {
     const text = 'x'.repeat(MAX_EVENT_BYTES - 1_000);
     await append({ 'one-1': [...events(3), ...events(70).map((_each, n) => event(n, { text }))] });
     const { all, pages } = read();
     expect(all).to.have.lengthOf(73);
-    // Four MiB, plus the row that exceeds it.
+    // Four MiB, plus the row that exceeds them.
     for (const count of pages) expect(count).to.be.at.most(20);
   });
 

@@ -47,14 +47,14 @@ describe('an embedded view on a failing disk', () => {
     truncateSync(join(directory(), `${name}-s${schema}-g1.db-wal`), 0);
   });
 
-  it('reports it to the reader of a list', async () => {
+  it('reports the failure to the reader of a list', async () => {
     const error: unknown = await readModel.find(projection, all).catch((e: unknown) => e);
     expect(error).to.include({ code: 'UNAVAILABLE' });
     expect(String(error)).to.contain('disk I/O error');
     await readModel.close().catch(() => undefined);
   });
 
-  it('leaves nothing open when closed, and reports the fault', async () => {
+  it('leaves nothing open when it is closed, and reports the failure', async () => {
     const error: unknown = await readModel.close().catch((e: unknown) => e);
     expect(error).to.include({ code: 'UNAVAILABLE' });
     expect(String(error)).to.contain('disk I/O error');

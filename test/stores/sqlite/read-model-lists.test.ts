@@ -24,14 +24,14 @@ import {
 } from '../../../stores/sqlite/read-model/view-table.ts';
 
 /**
- * SQLite's plan for every list of the interface. Without statistics it plans by the indexes alone, so an empty view has
- * the same plans as one with a million documents.
+ * SQLite's plan for every list of the interface. Without statistics, SQLite plans by the indexes alone, so an empty
+ * view has the same plans as one with a million documents.
  */
 describe('every list of the embedded read model', () => {
   const time = '2026-03-01T00:00:00.000Z';
   const one = <T>(values: readonly T[]): readonly (T | undefined)[] => [undefined, ...values];
 
-  /** Each list as an admin sees it, as an agent of `default` does, and as one of another namespace. */
+  /** Each list as seen by an admin, by an agent of `default`, and by an agent of another namespace. */
   function* everyReach<T>(lists: Iterable<T>): Generator<readonly [Reach, T]> {
     for (const list of lists) {
       for (const reach of [EVERY_NAMESPACE, 'default', 'team']) yield [reach, list];
@@ -42,6 +42,7 @@ describe('every list of the embedded read model', () => {
     for (const task_id of one(['t'])) {
       for (const state of one(runStates)) {
         for (const trigger of one(runTriggers)) {
+          yield { task_id, state, trigger, until: time };
           for (const start_time of one([time])) {
             for (const end_time of one(['2026-04-01T00:00:00.000Z'])) {
               yield { task_id, state, trigger, start_time, end_time };

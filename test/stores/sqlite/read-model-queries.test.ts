@@ -38,14 +38,14 @@ describe('a query of the embedded read model', function () {
     ['by its key alone', {}],
     ['in the order of an index', { sort: [{ field: 'amount', direction: 'descending' }] }],
     [
-      'in the order of what follows an equal field',
+      'with a filter on one field, in the order of the next field of the index',
       {
         filters: [{ field: 'team', op: 'eq', value: 'red' }],
         sort: [{ field: 'amount', direction: 'descending' }],
       },
     ],
     [
-      'after a place',
+      'after a cursor',
       {
         filters: [{ field: 'team', op: 'eq', value: 'red' }],
         sort: [{ field: 'amount', direction: 'descending' }],
@@ -53,15 +53,15 @@ describe('a query of the embedded read model', function () {
       },
     ],
     [
-      'after a place of null',
+      'after a cursor with null',
       {
         sort: [{ field: 'amount', direction: 'ascending' }],
         after: { values: [null], key: 'k' },
       },
     ],
-    ['after a place by its key alone', { filters: [], sort: [], after: { values: [], key: 'k' } }],
+    ['after a cursor with a key alone', { filters: [], sort: [], after: { values: [], key: 'k' } }],
     [
-      'that tests a common entry of a list',
+      'with a filter on a common entry of a list',
       {
         filters: [{ field: 'tags', op: 'has', value: 'x' }],
         sort: [{ field: 'amount', direction: 'ascending' }],
@@ -86,14 +86,34 @@ describe('a query of the embedded read model', function () {
     const active: Filter = { field: 'active', op: 'eq', value: true };
     const ways: readonly (readonly [string, readonly Filter[], Query['sort'], string])[] = [
       ['the order', [red], byName, 'by_team_and_name'],
-      ['the order and a span', [later], byName, 'by_name'],
-      ['most of what is equal', [red, active, later], byName, 'by_team_and_active_and_name'],
-      ['what is equal, not a span alone', [later, red], byName, 'by_team_and_name'],
-      ['the order, though more is equal elsewhere', [red, some], byName, 'by_team_and_name'],
-      ['what is equal, in whatever order', [some, red], [], 'by_team_and_amount'],
+      ['the order and the field of a range', [later], byName, 'by_name'],
+      [
+        'the most fields with a required value',
+        [red, active, later],
+        byName,
+        'by_team_and_active_and_name',
+      ],
+      [
+        'a field with a required value, not just the field of a range',
+        [later, red],
+        byName,
+        'by_team_and_name',
+      ],
+      [
+        'the order, even if another has more fields with a required value',
+        [red, some],
+        byName,
+        'by_team_and_name',
+      ],
+      [
+        'the fields with a required value, if there is no order',
+        [some, red],
+        [],
+        'by_team_and_amount',
+      ],
     ];
     for (const [sentence, filters, sort, index] of ways) {
-      it(`uses the one that has ${sentence}`, () => {
+      it(`uses the index that has ${sentence}`, () => {
         const projection = { ...thingsProjection(), indexes };
         const { plans } = compileFind(projection, { filters, sort, limit: 10 });
         expect(explain(plans.rare, true, projection).join('\n')).to.include(`INDEX ${index} (`);
@@ -268,7 +288,7 @@ describe('a query of the embedded read model', function () {
     }
   });
 
-  it('finds the same for a common entry of a list as for a rare one', async () => {
+  it('finds the same documents by a common entry of a list as by a rare one', async () => {
     const projection = thingsProjection();
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const documents = Array.from({ length: 2_500 }, (_, i) =>
@@ -293,7 +313,7 @@ describe('a query of the embedded read model', function () {
     }
   });
 
-  it('does not block the event loop when it is long', async () => {
+  it('does not block the event loop when it takes long', async () => {
     const projection = thingsProjection();
     readModel = await openSqliteReadModel({ directory: directory(), telemetry: silent });
     const documents = Array.from({ length: 20_000 }, (_, i) =>

@@ -98,7 +98,7 @@ describe('tallies beside the documents', () => {
     await writer.close();
   });
 
-  it('are maintained during a bulk fill, also one begun by a release that left them to the end', async () => {
+  it('are maintained during a bulk fill, even if it was begun by a release that built them at the end', async () => {
     const projection = projectionOf();
     const now = new Map<string, Written>();
     const write = async (writer: ViewWriter, documents: readonly Written[]): Promise<void> => {

@@ -60,7 +60,7 @@ describe('the files of the embedded read model', function () {
     }
   });
 
-  it('have a WAL of four megabytes where they are small, and none once they are closed', async () => {
+  it('have a WAL of four megabytes if they are small, and none once they are closed', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     const writer = await writerOf(readModel, projection);
@@ -76,7 +76,7 @@ describe('the files of the embedded read model', function () {
     expect(existsSync(`${fileOf(projection)}-wal`) ? wal() : 0).to.equal(0);
   });
 
-  it('are started over when one is not a database, and are no longer live', async () => {
+  it('are created again when one is not a database, and are no longer live', async () => {
     const projection = thingsProjection();
     writeFileSync(fileOf(projection), 'this is no database, but it is long enough to be looked at');
     const readModel = await open();
@@ -87,7 +87,7 @@ describe('the files of the embedded read model', function () {
     expect(errors.join()).to.match(/over: .*not a database/);
   });
 
-  it('are started over when a checkpoint is damaged', async () => {
+  it('are created again when a checkpoint is damaged', async () => {
     const projection = thingsProjection();
     const before = await open();
     await fill(before, projection, [thing('a', 1, {})]);
@@ -114,7 +114,7 @@ describe('the files of the embedded read model', function () {
     expect(await readModel.checkpoint(projection)).to.equal(BEGINNING);
     const writer = await writerOf(readModel, projection);
     await writer.write({ documents: [], from: BEGINNING, to: at(1) });
-    // Half a view must not pass for a whole one; it is live only after another switch.
+    // An incomplete view must not be mistaken for a complete one, so it is live only after another switch.
     expect(await readModel.liveGeneration(projection)).to.equal(null);
     await readModel.switchTo(projection, 1);
     expect(await readModel.checkpoint(projection)).to.equal(at(1));
@@ -167,7 +167,7 @@ describe('the files of the embedded read model', function () {
     await writer.close();
   });
 
-  it('are started over after a reboot during a bulk fill', async () => {
+  it('are created again after a reboot during a bulk fill', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     const writer = await writerOf(readModel, projection, { bulk: true });
@@ -195,7 +195,7 @@ describe('the files of the embedded read model', function () {
     await writer.write({ documents: [], from: at(1), to: at(2), landmark });
     await writer.close();
     expect(await readModel.landmark(projection)).to.deep.equal(landmark);
-    // As that release writes it.
+    // Like a write of that release.
     change(fileOf(projection), `UPDATE checkpoint SET position = '${at(3)}', fence = 1`);
     expect(await readModel.checkpoint(projection)).to.equal(at(3));
     expect(await readModel.landmark(projection)).to.deep.equal(landmark);
@@ -223,7 +223,7 @@ describe('the files of the embedded read model', function () {
     expect(await keysOf(readModel, projection, {})).to.deep.equal(['a']);
   });
 
-  it('are started over when an interrupted fill is damaged', async () => {
+  it('are created again when an interrupted fill is damaged', async () => {
     const projection: Projection = { ...thingsProjection(), tallies: [{ fields: ['team'] }] };
     const readModel = await open();
     const begun = await writerOf(readModel, projection, { bulk: true });
@@ -281,7 +281,7 @@ describe('the files of the embedded read model', function () {
     expect(existsSync(fileOf(projection))).to.equal(true);
   });
 
-  it('that lack a field ask for a new schema number', async () => {
+  it('that lack a field cause an error that asks for a new schema number', async () => {
     const projection = thingsProjection();
     const readModel = await open();
     await fill(readModel, projection, [thing('a', 1, {})]);
@@ -290,7 +290,7 @@ describe('the files of the embedded read model', function () {
     expect(String(refused)).to.match(/"extra".*new schema number/);
   });
 
-  it('are started over when the register is damaged', async () => {
+  it('are created again when the register is damaged', async () => {
     const projection = thingsProjection();
     const before = await open();
     await fill(before, projection, [thing('a', 1, {})]);

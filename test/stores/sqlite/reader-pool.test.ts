@@ -10,7 +10,7 @@ describe('the threads that read views', function () {
   const directory = useTemporaryDirectory();
   const query: CompiledQuery = { probe: null, plans: { rare: [], common: [] } };
 
-  it('are as many as concurrent queries, one starting at a time', async () => {
+  it('are as many as the concurrent queries, and start one at a time', async () => {
     const pool = new ReaderPool(3);
     try {
       const missing = join(directory(), 'missing.db');

@@ -17,7 +17,9 @@ describe('an embedded log whose file is replaced under a process', () => {
 
   beforeEach(async () => {
     store = await openSqliteEventStore({
-      ...{ directory: directory(), codec: plainCodec, telemetry: silent },
+      directory: directory(),
+      codec: plainCodec,
+      telemetry: silent,
     });
     revision = (await store.append('task-1', [numbered(1)], 'none')).revision;
   });

@@ -10,12 +10,14 @@ import {
 } from '../../support/temporary-directory.ts';
 
 const eventOf = (type: string, data = '{}'): EncodedEvent => ({
-  ...{ id: newId(1), type, data },
+  id: newId(1),
+  type,
+  data,
   metadata: '{}',
 });
 
 /** More than one part covers. */
-const MANY = 20_500;
+const EVENTS = 20_500;
 
 describe('an embedded log that is transferred', function () {
   this.timeout(60_000);
@@ -28,7 +30,7 @@ describe('an embedded log that is transferred', function () {
       log.append([{ stream, expected: 'none', events }]);
     await append('run-a', [eventOf('RunRequested'), eventOf('RunStarted')]);
     await append('operations', [eventOf('HoldPlaced')]);
-    const many = Array.from({ length: MANY }, () => eventOf('Fired'));
+    const many = Array.from({ length: EVENTS }, () => eventOf('Fired'));
     await append('fires-a', many);
     await append('runner-a', [eventOf('RunStarted')]);
     // Each of them ends a part.
@@ -52,7 +54,7 @@ describe('an embedded log that is transferred', function () {
   it('returns everything once and in order', async () => {
     const parts = await partsFor();
     const positions = parts.flatMap(({ events }) => events.map(({ position }) => Number(position)));
-    expect(positions).to.deep.equal(Array.from({ length: MANY + 7 }, (_, index) => index + 1));
+    expect(positions).to.deep.equal(Array.from({ length: EVENTS + 7 }, (_, index) => index + 1));
     expect(parts.at(-1)?.share).to.equal(1);
   });
 
@@ -62,7 +64,7 @@ describe('an embedded log that is transferred', function () {
       ...['run-b', 'run-b'],
     ]);
     expect(await streamsFor({ types: ['RunFailed'] })).to.deep.equal([]);
-    expect(await streamsFor({ types: ['Fired'] })).to.have.lengthOf(MANY);
+    expect(await streamsFor({ types: ['Fired'] })).to.have.lengthOf(EVENTS);
   });
 
   it('returns streams of given kinds, and of no kind with the same beginning', async () => {
@@ -78,7 +80,7 @@ describe('an embedded log that is transferred', function () {
   it('reports progress over each event, including skipped ones', async () => {
     for (const wanted of [undefined, { types: ['RunStarted'] }, { kinds: ['none'] }]) {
       const read = (await partsFor(wanted)).reduce((sum, part) => sum + part.read, 0);
-      expect(read).to.equal(MANY + 7);
+      expect(read).to.equal(EVENTS + 7);
     }
   });
 });

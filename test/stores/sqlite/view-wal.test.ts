@@ -100,7 +100,7 @@ describe('the WAL of a view', () => {
     await arrive();
   });
 
-  it('has a file synced', async () => {
+  it('is synced, and a missing file is reported at the next call', async () => {
     const wal = new ViewWal(database, join(directory(), 'view.db-wal'));
     commit(300);
     wal.sync();

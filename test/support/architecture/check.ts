@@ -126,6 +126,9 @@ function checkWords(
     }
     if (token.kind !== 'word' || tokens[index - 1]?.text === '.') return;
     if (isAnyType(tokens, index)) say(token.line, 'uses the type any');
+    if (isMisnamedError(tokens, index)) {
+      say(token.line, 'has an error class whose name does not end in Error');
+    }
     const member = tokens[index + 1]?.text === '.' ? (tokens[index + 2]?.text ?? '') : '';
     const called = tokens[index + 1]?.text === '(';
     if (path.endsWith('.test.ts') && !path.startsWith('test/process/')) {
@@ -152,7 +155,7 @@ function checkWords(
 }
 
 /**
- * `at(clock.now() + …)`: if the clock is set back by an hour meanwhile, this fires an hour late.
+ * `at(clock.now() + …)`: if the clock is set back by an hour in the meantime, this fires an hour late.
  */
 function isLengthAsInstant(tokens: readonly Token[], index: number): boolean {
   if (tokens[index]?.text !== 'at') return false;
@@ -169,6 +172,15 @@ function isSkip(tokens: readonly Token[], index: number): boolean {
     tokens[index + 1]?.text === '.' &&
     tokens[index + 2]?.text === 'skip'
   );
+}
+
+/** A class that extends `Error`, or a class named `…Error`, and has no name or one that does not end in `Error`. */
+function isMisnamedError(tokens: readonly Token[], index: number): boolean {
+  if (tokens[index]?.text !== 'class') return false;
+  const body = tokens.findIndex(({ text }, at) => at > index && text === '{');
+  const head = tokens.slice(index + 1, body).map(({ text }) => text);
+  const parts = /^(\w+)?(?: <.*>)? ?extends (?:\w+ \. )*\w*Error\b/.exec(head.join(' '));
+  return parts !== null && parts[1]?.endsWith('Error') !== true;
 }
 
 /** Punctuation and words after which `any` is a type. */

@@ -10,13 +10,13 @@ export interface User {
   readonly isAdmin: boolean;
 }
 
-/** A call of either kind, as far as access matters. */
+/** The parts of a call that matter for access. */
 interface Call {
   readonly metadata: Metadata;
   emit(event: 'error', error: Error): boolean;
 }
 
-/** The users of a server, and what they may do: as a real server with security answers. */
+/** The users of a server and their rights, like on a real server with security. */
 export class Access {
   /** By name; undefined: no security. */
   users: Readonly<Record<string, User>> | undefined;

@@ -48,15 +48,16 @@ export function handleAppend(
     if (proposed !== undefined) events.push(toEvent(proposed));
     const refusal = refusalOf(events, server.faults.largestEvent);
     if (refusal === undefined) return;
-    // As soon as it is too large, whatever the client still sends.
+    // The refusal is sent as soon as the append is too large, while the client may still be
+    // sending.
     refused = true;
     server.received({ ...append(), fault: 'none' });
     callback(refusal);
   });
   call.on('end', () =>
     setImmediate(() => {
-      // Canceled while being sent: the server did not receive all of it, and writes none. It learns
-      // of this after the end.
+      // If the call was canceled while being sent, the server did not receive all of it, and writes
+      // nothing. It learns of the cancellation only after the end of the call.
       if (call.cancelled || refused) return;
       carryOut(server, append(), (outcome) => {
         answer(outcome, stream, expected, server.leaderPort(), callback);

@@ -20,13 +20,13 @@ export interface ReceivedAppend {
   readonly fault: AppendFault | 'none';
   /** Whether a node that is not the leader should say so. */
   readonly requiresLeader: boolean;
-  /** Whether it came on a shared stream, or as a call of its own. */
+  /** Whether it came on a shared stream, or as a separate call. */
   readonly batched: boolean;
   /** How long the client gave the server, in milliseconds; only for a batched append. */
   readonly deadlineMs?: number;
 }
 
-/** The parts of a server that append. */
+/** The parts of a server that handle appends. */
 export interface AppendingServer {
   readonly log: Log;
   readonly faults: Faults;
@@ -36,12 +36,9 @@ export interface AppendingServer {
 }
 
 /**
- * What a server makes of an append, before either protocol words it.
- *
- * - `written`: at a revision and a place; no place where a server does not know it
- * - `lost`: the connection fails before the answer
- * - `not-ready`: the server took nothing
- * - `empty`: an answer that says neither
+ * The outcome of an append on a server, before either protocol encodes it. - `written`: at a revision and a position;
+ * no position if the server does not know it - `lost`: the connection fails before the response - `not-ready`: the
+ * server accepted nothing - `empty`: a response that says neither
  */
 export type AppendOutcome =
   | { readonly kind: 'written'; readonly revision: number; readonly place: Place | undefined }
@@ -125,7 +122,7 @@ export function tooLarge(
   return bytes <= MAX_APPEND_BYTES ? undefined : { size: bytes };
 }
 
-/** As a server counts: each character of the type counts twice. */
+/** The size as counted by a server, which counts each character of the type twice. */
 function sizeOf({ type, data, metadata }: ProposedEvent): number {
   return data.length + metadata.length + 2 * type.length;
 }

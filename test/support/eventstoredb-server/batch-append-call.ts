@@ -12,7 +12,7 @@ import { failure, notLeader, streamNameOf, unavailable } from './messages.ts';
 /** A request, with the deadline that the client's definition does not know. */
 export interface BatchRequest {
   readonly message: streams.BatchAppendReq;
-  /** Milliseconds; undefined where it has none. */
+  /** Milliseconds; undefined if it has none. */
   readonly deadlineMs: number | undefined;
 }
 
@@ -47,8 +47,8 @@ interface Pending {
 }
 
 /**
- * Appends on a shared stream, as a server of 23.10 handles them (`Streams.BatchAppend.cs`): in the order in which they
- * come, each with an answer of its own that names it. The call does not end when its requests do.
+ * Appends on a shared stream, handled as by a server of version 23.10 (`Streams.BatchAppend.cs`):
+ * in order, each with its own response that names it. The call does not end when its requests do.
  */
 export function handleBatchAppend(call: BatchCall, server: AppendingServer): void {
   const { faults } = server;
@@ -77,7 +77,7 @@ export function handleBatchAppend(call: BatchCall, server: AppendingServer): voi
     if (append === undefined) return;
     const proposed = message.getProposedMessagesList().map(toEvent);
     const invalid = proposed.find((event) => !UUID.test(event.id));
-    // It stays incomplete, until a server gives up on it.
+    // A server keeps such an append as incomplete until its deadline.
     if (invalid !== undefined) return say(badRequest('Unrecognized Guid format.'));
     append.events.push(...proposed);
     const received = { ...append, requiresLeader: leads(call), batched: true };

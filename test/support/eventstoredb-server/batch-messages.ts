@@ -9,7 +9,7 @@ import { ANY, NO_STREAM, STREAM_EXISTS, type Expected } from './log.ts';
 
 const { Code } = codes;
 
-/** The answer to a batched append, still without the id of what it answers. */
+/** The response to a batched append, still without the append's id. */
 export function batchResponse(
   outcome: Exclude<AppendOutcome, { kind: 'not-leader' | 'lost' }>,
   stream: string,

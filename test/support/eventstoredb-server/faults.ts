@@ -45,11 +45,12 @@ export class Faults {
   readonly #subscribes: SubscribeFault[] = [];
 
   /**
-   * While set, every subscription ends after so many events. `too-slow` is how servers from 22.6 to
-   * 23.10 end one whose client reads live events too slowly.
+   * While set, every subscription ends after so many events. `too-slow` ends it like a server from
+   * 22.6 to 23.10 ends the subscription of a client that reads live events too slowly.
    */
   cutSubscriptions:
-    { readonly after: number; readonly how: 'error' | 'clean-end' | 'too-slow' } | undefined;
+    | { readonly after: number; readonly how: 'error' | 'clean-end' | 'too-slow' }
+    | undefined;
 
   /** Servers before 21.10 lack `BatchAppend`, and some proxies do not let it through. */
   lacksBatchAppend = false;

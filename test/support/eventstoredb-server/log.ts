@@ -224,7 +224,8 @@ export class Log {
   }
 
   /**
-   * Without an expectation: recognised by the ids alone, wherever they are, and only all together.
+   * Checks an append without an expectation. It is a repetition only if all of its ids are in the
+   * stream, wherever they are.
    */
   #checkAnywhere(
     present: readonly StoredEvent[],

@@ -13,7 +13,7 @@ import {
 
 export type ReadCall = ServerWritableStream<streams.ReadReq, streams.ReadResp>;
 
-/** The direction of a read, as the protocol has it. */
+/** The direction of a read, as encoded in the protocol. */
 export const BACKWARDS = 1;
 
 /** A read of a stream or of `$all`, from either end, up to a number of events. */
@@ -77,7 +77,8 @@ function ofAllFrom(
   const place = placeOf(from);
   if (backwards) {
     const end = place === undefined ? log.all.length : log.indexOf(place);
-    // The start of a page (its end, 0) excludes the event right before it (`AllReader`).
+    // A position that names the start of a page (commit, 0) excludes the event right before it
+    // (`AllReader`).
     const right = place?.prepare === 0n && place.commit > 0n ? 1 : 0;
     return log.all.slice(0, from.hasStart() ? 0 : Math.max(0, end - right)).reverse();
   }

@@ -18,7 +18,7 @@ import { BACKWARDS, fail, handleRead, type ReadCall } from './read-call.ts';
 import { OpenSubscription } from './subscription-call.ts';
 
 /** Concurrent calls of one connection: Kestrel's default, which servers keep. */
-const MOST_CALLS = 100;
+const MAX_CONCURRENT_CALLS = 100;
 
 /**
  * A stand-in for an EventStoreDB server within the test process. It speaks gRPC with the client's
@@ -37,7 +37,7 @@ export class EventStoreDbServer {
   batchStreams = 0;
   /** The number of reads, without subscriptions. */
   reads = 0;
-  /** Those of the whole log among them, in order. */
+  /** The reads of the whole log among them, in order. */
   readonly readsOfLog: { readonly backwards: boolean; readonly count: number }[] = [];
   /** The number of subscriptions. */
   subscribed = 0;
@@ -50,7 +50,7 @@ export class EventStoreDbServer {
 
   private constructor(log: Log) {
     this.log = log;
-    this.#server = new Server({ 'grpc.max_concurrent_streams': MOST_CALLS });
+    this.#server = new Server({ 'grpc.max_concurrent_streams': MAX_CONCURRENT_CALLS });
     this.#server.addService(streamsService, this.#streams());
     this.#server.addService(featureServices.ServerFeaturesService, {
       getSupportedMethods: (_call: unknown, callback: sendUnaryData<features.SupportedMethods>) =>
@@ -119,7 +119,7 @@ export class EventStoreDbServer {
     return this.#batchCalls.size;
   }
 
-  /** Ends the streams of `BatchAppend`: with an error, or without, as a proxy may do. */
+  /** Ends the streams of `BatchAppend`, with an error or without one, as a proxy may do. */
   breakBatchStreams(how: 'error' | 'clean-end' = 'error'): void {
     for (const call of this.#batchCalls) {
       if (how === 'error') call.emit('error', unavailable());

@@ -7,7 +7,7 @@ import { Signal } from '../signals.ts';
  */
 export class SilentPort {
   /** Each accepted connection. */
-  readonly came = new Signal<Socket>('a connection that gets no answer');
+  readonly came = new Signal<Socket>('a connection that gets no response');
   readonly #server: Server;
 
   private constructor() {

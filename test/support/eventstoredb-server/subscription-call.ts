@@ -60,7 +60,7 @@ export class OpenSubscription {
     }
   }
 
-  /** Names no places, which the adapter does not use. */
+  /** Sends no positions, as the adapter does not use them. */
   async #follow(): Promise<void> {
     for (let next = this.#firstIndex(); !this.#over;) {
       const event = this.#silent ? undefined : this.#log.all[next];

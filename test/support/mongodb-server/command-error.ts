@@ -71,8 +71,11 @@ export function overTime(): CommandError {
   return new CommandError(50, 'MaxTimeMSExpired', 'operation exceeded time limit');
 }
 
-/** Not a response: a write meets a document held by a transaction, and runs once that has ended. */
-export class Waiting extends Error {
+/**
+ * Not a response: the write meets a document held by a transaction, and runs once the transaction
+ * has ended.
+ */
+export class DocumentLockedError extends Error {
   readonly until: Promise<void>;
 
   constructor(until: Promise<void>) {
@@ -82,8 +85,8 @@ export class Waiting extends Error {
 }
 
 /**
- * A transaction that changes more than the cache can hold: without a label, because it would always
- * fail.
+ * A transaction that changes more than the cache can hold. The error has no label for a retry,
+ * because a retry would always fail.
  */
 export function tooLargeForCache(): CommandError {
   return new CommandError(

@@ -1,4 +1,4 @@
-import { CommandError, Waiting } from './command-error.ts';
+import { CommandError, DocumentLockedError } from './command-error.ts';
 import { asDoc, asDocs } from './evaluation.ts';
 import { Query } from 'mingo';
 import { Cursors, count } from './read-commands.ts';
@@ -58,13 +58,13 @@ export class Commands {
 
   /**
    * A command's response; a thrown CommandError is a response too.
-   * @throws Waiting if it must run later
+   * @throws DocumentLockedError if it must run later
    */
   execute(command: Doc): Doc {
     try {
       return this.#dispatch(command);
     } catch (error) {
-      if (error instanceof Waiting) throw error;
+      if (error instanceof DocumentLockedError) throw error;
       if (error instanceof CommandError) return error.reply();
       // mingo throws for anything unknown; a server would respond with an error.
       const message = error instanceof Error ? error.message : String(error);

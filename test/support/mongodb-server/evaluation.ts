@@ -37,7 +37,7 @@ export function asDocs(value: unknown): Doc[] {
 export function matching(table: Table | undefined, filter: Doc, now: number): Doc[] {
   if (table === undefined) return [];
   const byKey = documentsByKey(table, filter);
-  // The keys are checked already: mingo would scan the whole list for each document.
+  // The keys are already checked, because mingo would scan the whole list for each document.
   const { _id, ...rest } = filter;
   const asked = byKey === null ? filter : rest;
   const found = byKey ?? [...table.documents.values()];

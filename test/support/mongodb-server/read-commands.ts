@@ -68,9 +68,10 @@ export class Cursors {
   }
 
   /**
-   * As servers before 6.0 do, and later ones with `allowDiskUseByDefault` off, if no index has the
-   * order; here only that of the keys does. With a limit, the memory is that of limit plus skip
-   * documents, at their largest (the server's own `jstests/core/sortb.js`).
+   * Refuses a sort that needs too much memory, like servers before 6.0, and later ones with
+   * `allowDiskUseByDefault` off. A sort by key needs none, because the keys are the only sorted
+   * index here. With a limit, the sort keeps limit plus skip documents, at most the largest ones
+   * (the server's own `jstests/core/sortb.js`).
    */
   #refuseLargeSort(found: readonly Doc[], command: Doc): void {
     const fields = Object.keys(asDoc(command['sort']));

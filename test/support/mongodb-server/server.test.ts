@@ -33,7 +33,7 @@ describe('the stand-in for a MongoDB server', () => {
   const rows = () => db.collection<Row>('rows');
   async function failure(promise: Promise<unknown>): Promise<unknown> {
     return promise.then(
-      () => 'it resolved',
+      () => 'the promise resolved',
       (error: unknown) => error,
     );
   }

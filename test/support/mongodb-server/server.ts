@@ -1,6 +1,6 @@
 import { type Server, type Socket, createServer } from 'node:net';
 import { once } from 'node:events';
-import { CommandError, Waiting } from './command-error.ts';
+import { CommandError, DocumentLockedError } from './command-error.ts';
 import { Commands, MAX_MESSAGE } from './commands.ts';
 import { type Fault, type FaultRule, Faults } from './faults.ts';
 import type { Table } from './storage.ts';
@@ -184,14 +184,14 @@ export class MongoServer {
 
   /**
    * The response to a command that waits as long as it must; none if its client has disconnected
-   * meanwhile.
+   * in the meantime.
    */
   async #executed(socket: Socket, body: Doc): Promise<Doc | undefined> {
     while (!socket.destroyed) {
       try {
         return this.#commands.execute(body);
       } catch (error) {
-        if (!(error instanceof Waiting)) throw error;
+        if (!(error instanceof DocumentLockedError)) throw error;
         await error.until;
       }
     }

@@ -1,12 +1,12 @@
 import { Binary } from 'bson';
-import { CommandError, Waiting, noSuchTransaction, overTime } from './command-error.ts';
+import { CommandError, DocumentLockedError, noSuchTransaction, overTime } from './command-error.ts';
 import { asDoc, asDocs } from './evaluation.ts';
 import { type Storage, type Tables, Transaction } from './storage.ts';
 import type { Doc } from './wire.ts';
 
 /**
- * Transactions, and the record by which a retried write is done once. Both only on a replica set or
- * a router: a standalone server refuses transaction numbers, and so drivers omit them.
+ * Transactions, and the record by which a retried write is done once. Both exist only on a replica
+ * set or a router. A standalone server refuses transaction numbers, so drivers omit them.
  */
 
 interface Session {
@@ -100,7 +100,7 @@ export class Sessions {
     } catch (error) {
       if (trial.blockedBy === undefined) throw error;
       if ('maxTimeMS' in command) throw overTime();
-      throw new Waiting(trial.blockedBy.over);
+      throw new DocumentLockedError(trial.blockedBy.over);
     } finally {
       trial.end();
     }

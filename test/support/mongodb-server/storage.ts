@@ -127,8 +127,8 @@ export class Storage implements Tables {
 }
 
 /**
- * Maximum size of a transaction's writes in bytes. A server ends one whose changes exceed, by
- * default, 15 % of its cache (SERVER-61909); this is that of the smallest cache, 256 MB.
+ * Maximum size of a transaction's writes in bytes. A server ends a transaction whose changes exceed, by default, 15 %
+ * of its cache (SERVER-61909). This is the limit for the smallest cache, 256 MB.
  */
 const MAX_TRANSACTION = 0.15 * 256 * 1024 * 1024;
 
@@ -181,7 +181,7 @@ export class Transaction implements Tables {
   }
 
   /**
-   * Reads all collections as they are now, also those that it accesses later: the read concern
+   * Reads all collections as they are now, including those that it accesses later: the read concern
    * `snapshot`.
    */
   copyAll(): void {
@@ -227,7 +227,7 @@ function keyOf(index: Index, document: Doc): Doc {
   );
 }
 
-/** The value at a path; null where there is none. */
+/** The value at a path; null if there is none. */
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   const [first, ...rest] = path;
   if (first === undefined) return value ?? null;

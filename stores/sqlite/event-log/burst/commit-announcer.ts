@@ -38,7 +38,7 @@ export class CommitAnnouncer {
   }
 
   add(committed: Committed): void {
-    if (!committed.mayBeToldLater) {
+    if (!committed.mayAnnounceLater) {
       this.releaseAll();
       this.#listeners.publish(committed.last);
       this.#listeners.deliver(committed);

@@ -38,7 +38,7 @@ export async function openNotices(directory: string | null): Promise<Notices> {
   return bus;
 }
 
-/** The folder for sockets; undefined where there can be none. */
+/** The folder for sockets; undefined if there can be none. */
 function peersFolder(directory: string): string | undefined {
   if (process.platform === 'win32') return undefined;
   makeFolder(directory);
@@ -56,7 +56,7 @@ function peersFolder(directory: string): string | undefined {
     // In the shared temporary folder, a folder of that name may belong to another user.
     return statSync(folder).uid === process.getuid?.() ? folder : undefined;
   } catch {
-    // A read-only directory, which the log reports itself. Only speed is lost.
+    // The directory may be read-only, which the log reports itself. Without notices, only speed is lost.
     return undefined;
   }
 }
@@ -76,7 +76,7 @@ class SocketNotices implements Notices {
   #path: string | undefined;
   #closed = false;
 
-  /** Listens before connecting, so that of two processes that start at once, one finds the other. */
+  /** Listens before connecting, so that one of two processes that start at once finds the other. */
   async open(folder: string): Promise<void> {
     const path = join(folder, socketName());
     const server = createServer((socket) => this.#add(socket));
@@ -121,7 +121,7 @@ class SocketNotices implements Notices {
       else server.close(() => resolve());
     });
     await new Promise((resolve) => setImmediate(resolve));
-    // What is left waits for a process that does not read, possibly one that was stopped.
+    // The remaining lines wait for a process that does not read, possibly a stopped one.
     for (const socket of this.#sockets) socket.destroy();
     await closed;
     if (server !== undefined) this.#forgetServer();

@@ -7,14 +7,17 @@ import { timestampOf } from '../raw-event.ts';
 import type { LogReader } from '../reading/reader.ts';
 import type { Committed, CommittedAppend } from '../writing/writer.ts';
 
-/** What a failure is reported as. */
+/** The message that reports a failure. */
 const UNREADABLE = 'could not follow the event log; retrying';
 
 /** Milliseconds for which polls are skipped at most while this process writes, or another announced a notice. */
 const MAX_SKIPPED_POLL_MS = 500;
 /** Milliseconds within which an announced notice arrives. */
 const NOTICE_DELAY_MS = 100;
-/** Others' events before this process's commit that are read separately; more are read page by page, with it. */
+/**
+ * The most events of others before this process's commit that are read separately. If there are more, the commit is
+ * read page by page with them.
+ */
 const MAX_EVENTS_READ_AHEAD_OF_COMMIT = 500;
 
 /** The growing end of the log. This process's own appends are delivered without reading them again. */
@@ -23,10 +26,10 @@ export class Tail {
   readonly #telemetry: Telemetry;
   readonly #isWriting: () => boolean;
   readonly #pollInterval: number;
-  /** What receives it; null while nothing does. */
+  /** The listener; null while there is none. */
   #listener: EndListener | null = null;
   #reject: (error: unknown) => void = () => {};
-  /** The listener has everything up to here. */
+  /** The listener has received everything up to here. */
   #position = 0;
   #seenVersion: number | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -60,7 +63,7 @@ export class Tail {
     this.#pollInterval = options.pollInterval;
   }
 
-  /** See the port's `followEnd`; one at a time. @throws EventStoreError `UNAVAILABLE` where the log can't be read */
+  /** See the port's `followEnd`; one at a time. @throws EventStoreError `UNAVAILABLE` if the log can't be read */
   async follow(listener: EndListener, signal: AbortSignal): Promise<void> {
     if (this.#listener !== null) throw new Error('the end of the log is being followed already');
     if (signal.aborted) return;
@@ -83,7 +86,7 @@ export class Tail {
   /** Delivers a commit of this process. */
   committed({ first, last, createdAt, appends }: Committed): void {
     if (this.#listener === null || last <= this.#position) return;
-    // Another process wrote before, which must be delivered first.
+    // Another process wrote earlier events, which must be delivered first.
     if (first !== this.#position + 1 && !this.#readUpTo(first - 1)) {
       this.noticed();
       return;
@@ -97,8 +100,8 @@ export class Tail {
 
   /**
    * Another process may have committed.
-   * @param upTo its last position; default: unknown. Up to there is read in the next turn of the event loop, after this
-   *   process's earlier commits
+   * @param upTo its last position; default: unknown. Events up to it are read in the next turn of the event loop, after
+   *   this process's earlier commits
    */
   noticed(upTo = Number.NaN): void {
     if (this.#listener === null || upTo <= this.#position) return;
@@ -109,7 +112,7 @@ export class Tail {
     else this.#pumpSoon();
   }
 
-  /** The log was seen to end there. This process's own commits are on their way; another's are read now. */
+  /** Notes a known end of the log. This process's own commits arrive anyway; commits of others are read now. */
   hasReached(head: number): void {
     if (!this.#isWriting()) this.noticed(head);
   }
@@ -196,7 +199,7 @@ export class Tail {
     }
   }
 
-  /** Logs an unreadable log once, and retries at the next poll. Any other error ends the following. */
+  /** Reports an unreadable log once, and retries at the next poll. Any other error ends this. */
   #failed(cause: unknown): void {
     this.#seenVersion = undefined;
     if (cause instanceof EventStoreError && cause.code === 'UNAVAILABLE') {
@@ -208,8 +211,8 @@ export class Tail {
 }
 
 /**
- * Adds the events of an append. They are built when they are wanted, with the same key order as those read from the file,
- * so that V8 gives them one shape.
+ * Adds the events of an append. They are built when needed, with the same key order as events read from the file, so
+ * that V8 gives them one shape.
  */
 function addEntries(
   entries: LogEntry[],

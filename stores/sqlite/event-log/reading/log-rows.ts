@@ -63,7 +63,7 @@ export class LogRows {
       const [count, upTo, text] = row as unknown as readonly [number, number, string];
       if (count === 0) return null;
       const share = PAGE_CHARACTERS / text.length;
-      // Large rows: fewer make a page.
+      // The rows are large, so fewer of them make a page.
       if (share < 1 && count > 1) return fetchRows(from, Math.max(1, Math.floor(count * share)));
       return { after: from, upTo, count, text };
     };
@@ -108,7 +108,8 @@ function conditionOf({ prefixes, share }: StreamSelection): string {
   );
   const begins = `AND (${conditions.join(' OR ') || 'FALSE'})`;
   if (share === undefined) return begins;
-  // By the stream's number, which needs no name. Spread, because streams created together are often of different kinds.
+  // Selects by the stream's number, which needs no name. Spread, because streams created together are often of
+  // different kinds.
   return `AND ((events.stream * ${SPREAD}) >> 16) % ${share.of} = ${share.index} ${begins}`;
 }
 

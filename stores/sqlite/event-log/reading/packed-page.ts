@@ -3,12 +3,12 @@
  * call then parses the data and metadata of all rows.
  */
 export interface PackedRows {
-  /** They lie after this position. */
+  /** All rows are after this position. */
   readonly after: number;
   /** Position of the last row. */
   readonly upTo: number;
   readonly count: number;
-  /** An array of {@link ParsedRow}s in order. Not JSON where the data or metadata of one is not. */
+  /** An array of {@link ParsedRow}s in order. The text is not JSON if the data or metadata of a row is not. */
   readonly text: string;
 }
 
@@ -40,7 +40,7 @@ export type ParsedRow = readonly [
 
 const WIDTH = 8;
 
-/** The rows; null where one of them is broken, so that each must be read separately. */
+/** The rows; null if one of them is broken, so that each must be read separately. */
 export function unpackRows({ after, upTo, count, text }: PackedRows): readonly ParsedRow[] | null {
   let rows: readonly ParsedRow[];
   try {

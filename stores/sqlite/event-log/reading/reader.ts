@@ -71,7 +71,8 @@ export class LogReader {
   /** See the port. @throws EventStoreError `UNAVAILABLE` */
   hasHad({ stream, revision, id, createdAt }: Landmark): boolean {
     const row = this.#read(() => this.#prepared(PLACE).get(revision, stream)) as
-      readonly [string | null, number | null, number | null, number] | undefined;
+      | readonly [string | null, number | null, number | null, number]
+      | undefined;
     if (row === undefined) return false;
     const [there, writtenAt, first, truncated] = row;
     if (there !== null) return there === id && timestampOf(Number(writtenAt)) === createdAt;
@@ -168,7 +169,7 @@ export class LogReader {
 
 function parsedOf(row: ParsedRow, type: string): ParsedEvent {
   const [position, stream, revision, id, , createdAt, data, metadata] = row;
-  // Written out, as every event read passes here.
+  // Written without helpers, as every event read passes through here.
   return {
     position: formatPosition(position),
     stream,

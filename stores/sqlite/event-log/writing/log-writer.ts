@@ -15,7 +15,7 @@ import { StreamCache, type CachedStream } from './stream-cache.ts';
 
 /** The last revision of a stream without events. */
 const NO_EVENTS = -1;
-/** Most events removed per transaction, as no process can write meanwhile. */
+/** Most events removed per transaction, as no process can write in the meantime. */
 const MAX_REMOVED_EVENTS = 500;
 
 const HEAD = 'SELECT head FROM log';
@@ -158,7 +158,7 @@ export class LogWriter {
       }
       if (expectedLast !== last) return conflict(append, last);
     }
-    // Missing only where a revision was expected, which is a conflict.
+    // The stream is missing only if a revision was expected, so this is a conflict.
     if (stream === undefined) return conflict(append, NO_EVENTS);
     return this.#insertAll(stream, append, createdAt);
   }
@@ -198,7 +198,7 @@ export class LogWriter {
     return { revision, position: this.#position, duplicate: false };
   }
 
-  /** The stream is further than expected: a repetition if the same ids stand at that place. */
+  /** The stream is further than expected: a repetition if the same ids are at that place. */
   #duplicate(
     stream: CachedStream,
     revision: number,

@@ -41,14 +41,14 @@ export type WriterAnswer =
   | ({ readonly kind: 'appended' } & Written)
   | { readonly kind: 'done'; readonly ticket: number }
   | { readonly kind: 'failed'; readonly ticket: number; readonly failure: WriteFailure }
-  /** A harmless fault that should be known. */
+  /** A harmless fault that should be logged. */
   | { readonly kind: 'warning'; readonly message: string };
 
 /** The outcome of one transaction. */
 export interface Written {
   /** The events' creation time in milliseconds since 1970. */
   readonly createdAt: number;
-  /** In written order. */
+  /** The results in written order. */
   readonly results: readonly SequenceResult[];
   readonly timing: CommitTiming;
 }

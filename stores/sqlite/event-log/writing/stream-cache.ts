@@ -3,11 +3,14 @@ import type { StatementCache } from '../../statement-cache.ts';
 /** A stream as the writer remembers it. */
 export interface CachedStream {
   readonly id: number;
-  /** Of its last event; -1 when it never had one. */
+  /** The revision of its last event; -1 if it never had an event. */
   revision: number;
 }
 
-/** Streams remembered at least, and twice as many at most; more would cost the garbage collector more than lookups. */
+/**
+ * At least this many streams are remembered, and at most twice as many. More would cost the garbage collector more than
+ * lookups.
+ */
 const MIN_CACHED_STREAMS = 4_000;
 
 const SELECT = `

@@ -23,13 +23,13 @@ import { rehearseInMemory } from '../burst/rehearsal.ts';
 import { LOG, openLogForWriting } from '../schema.ts';
 
 /**
- * Appends per transaction: a quarter of those waiting, so that callers of the first can prepare the next ones while the
- * others are written. At least enough to make a disk sync cheap, at most so many that answers come soon.
+ * Appends per transaction: a quarter of the waiting ones. Callers of the first can then prepare the next ones while the
+ * others are written. They are at least enough to make a disk sync cheap, and few enough for quick answers.
  */
 const MIN_APPENDS = 200;
 const MAX_APPENDS = 1_000;
 const WAITING_FRACTION = 4;
-/** Characters of a transaction, about, after which it ends early. */
+/** A transaction ends early after about this many characters. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 /** Moving more at once would stall a busy writer. */
 const CHECKPOINT_LIMITS: CheckpointLimits = {
@@ -112,7 +112,7 @@ class WriterThread {
     }
   }
 
-  /** Handles everything requested, including what arrives meanwhile. */
+  /** Handles all requests, including requests that arrive in the meantime. */
   #work(): void {
     for (;;) {
       this.#receive();
@@ -134,7 +134,7 @@ class WriterThread {
     }
   }
 
-  /** Takes messages that arrived meanwhile. */
+  /** Takes messages that arrived in the meantime. */
   #receive(): void {
     for (;;) {
       const received = receiveMessageOnPort(this.#port);

@@ -18,8 +18,9 @@ import type {
   WrittenAppend,
 } from './protocol.ts';
 
-/** What a failure is reported as. */
+/** The messages that report failures. */
 const NOT_REOPENED = 'could not reopen the event log';
+const DIED = 'the thread that writes the log has died; restarting it for the next request';
 
 /** Sequences per message; the thread starts on them while this one produces more in the same turn. */
 const MAX_SEQUENCES_PER_MESSAGE = 128;
@@ -31,15 +32,15 @@ export interface Committed {
   readonly last: number;
   readonly createdAt: number;
   readonly appends: readonly CommittedAppend[];
-  readonly mayBeToldLater: boolean;
+  readonly mayAnnounceLater: boolean;
 }
 
 export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'> {
-  /** About the size of the events. */
+  /** The approximate size of the events. */
   readonly bytes: number;
-  /** Of the last event. */
+  /** The revision of the last event. */
   readonly revision: number;
-  /** Of the last event. */
+  /** The position of the last event. */
   readonly position: number;
 }
 
@@ -47,7 +48,7 @@ export interface CommittedAppend extends Pick<StreamAppend, 'stream' | 'events'>
 interface Pending {
   /** Empty for requests that are not appends. */
   readonly appends: readonly StreamAppend[];
-  /** About the size of each append. */
+  /** The approximate size of each append. */
   readonly bytes: readonly number[];
   readonly resolve: (results: readonly AppendResult[]) => void;
   readonly reject: (error: EventStoreError) => void;
@@ -66,13 +67,15 @@ export class Writer {
   #worker: Worker | undefined;
   #exited: Promise<void> = Promise.resolve();
   readonly #pending = new Map<number, Pending>();
-  /** How many of them may be announced later. */
+  /** How many pending requests may be announced later. */
   #pendingLater = 0;
   #lastTicket = 0;
   /** Collected during this tick. */
   #sequences: WriteSequence[] = [];
   #flushing = false;
   #closing = false;
+  /** Whether a thread has died since the last append. */
+  #hasDied = false;
 
   /**
    * @param parts.onCommit called before the callers get their answers
@@ -102,7 +105,7 @@ export class Writer {
     return this.#pending.size > 0;
   }
 
-  /** Whether any of them may be announced later. */
+  /** Whether any pending request may be announced later. */
   get isWritingForLater(): boolean {
     return this.#pendingLater > 0;
   }
@@ -174,7 +177,7 @@ export class Writer {
     if (this.#pending.size === 0) this.#worker?.ref();
     const ticket = ++this.#lastTicket;
     const mayAnnounceLater =
-      appends.length > 0 && appends.every(({ mayBeToldLater }) => mayBeToldLater);
+      appends.length > 0 && appends.every(({ mayAnnounceLater }) => mayAnnounceLater);
     if (mayAnnounceLater) this.#pendingLater += 1;
     this.#pending.set(ticket, { ...expected, since: performance.now(), mayAnnounceLater });
     return ticket;
@@ -231,7 +234,10 @@ export class Writer {
       });
       this.#exited = new Promise((exited) => {
         worker.on('exit', () => {
-          if (ready && !this.#closing) this.#telemetry.log.error(end.message);
+          if (ready && !this.#closing) {
+            this.#hasDied = true;
+            this.#telemetry.failures.failed(DIED, end);
+          }
           this.#worker = undefined;
           this.#rejectAll(end);
           reject(end);
@@ -273,11 +279,15 @@ export class Writer {
 
   #settleAppends(answer: Extract<WriterAnswer, { readonly kind: 'appended' }>): void {
     const { results, createdAt, timing } = answer;
+    if (this.#hasDied) {
+      this.#hasDied = false;
+      this.#telemetry.failures.worked(DIED);
+    }
     const settled: (() => void)[] = [];
     const written: CommittedAppend[] = [];
     let events = 0;
     let conflicts = 0;
-    let mayBeToldLater = true;
+    let mayAnnounceLater = true;
     const now = performance.now();
     let since = now;
     for (const { ticket, appended, failure } of results) {
@@ -287,7 +297,7 @@ export class Writer {
         const append = pending.appends[i];
         if (duplicate || append === undefined) continue;
         events += append.events.length;
-        mayBeToldLater &&= pending.mayAnnounceLater;
+        mayAnnounceLater &&= pending.mayAnnounceLater;
         const { stream, events: those } = append;
         written.push({ stream, events: those, bytes: pending.bytes[i] ?? 0, revision, position });
       }
@@ -303,7 +313,7 @@ export class Writer {
     if (last !== undefined) {
       const first = last.position - events + 1;
       const { position } = last;
-      this.#onCommit({ first, last: position, createdAt, appends: written, mayBeToldLater });
+      this.#onCommit({ first, last: position, createdAt, appends: written, mayAnnounceLater });
     }
     this.#telemetry.count('event_log_events_total', {}, events);
     this.#telemetry.count('event_log_conflicts_total', {}, conflicts);

@@ -18,7 +18,7 @@ export function finishFilling(
   projection: Projection,
   columns: readonly Column[],
 ): void {
-  // Each index build reads the whole file, which exceeds the cache. Mapped, that costs a third less.
+  // Each index build reads the whole file, which exceeds the cache. Reading the mapped file costs a third less.
   database.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`);
   // The sort buffer follows the page cache, which helps nothing else here.
   setPageCache(database, SORT_MIB);

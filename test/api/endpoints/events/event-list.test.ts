@@ -53,7 +53,7 @@ for (const [where, stores] of [
       }
     });
 
-    it('is read page by page, the newest first, whatever is published meanwhile', async () => {
+    it('is read page by page, newest first, even if events are published in the meantime', async () => {
       const first = await publish('paged');
       const second = await publish('paged');
       const page = await read('topic=paged&limit=1');
@@ -64,7 +64,7 @@ for (const [where, stores] of [
       expect(rest.next_cursor).to.equal(null);
     });
 
-    it('has only what is in the reach of the caller, and says where it is', async () => {
+    it("has only events within the caller's reach, and names their namespaces", async () => {
       const { admin } = api();
       expect((await admin.client.post('/namespaces', { name: 'depot' })).status).to.equal(201);
       const there = await agentIn(api(), 'depot', ['events:publish', 'events:read']);
@@ -79,9 +79,29 @@ for (const [where, stores] of [
       expect((await read('topic=shared')).items).to.have.length(1);
       expect((await read('topic=shared&namespace=default')).items).to.deep.equal([]);
       expect((await here.client.get('/events?namespace=depot')).status).to.equal(404);
+      const one = `/events/${published.textAt('details.event_id')}`;
+      expect((await there.client.get(one)).at('namespace')).to.equal('depot');
+      expect((await admin.client.get(one)).status).to.equal(200);
+      expect((await here.client.get(one)).status).to.equal(404);
     });
 
-    it('tells which patterns a topic matches', async () => {
+    it('shows one event by its id, whatever its topic and size', async () => {
+      const { client } = api().admin;
+      const task = await listening('one.*');
+      const large = { text: 'x'.repeat(70_000) };
+      const event = await publish('one.large', large);
+      for (let n = 0; n < 3; n += 1) await publish('one.other');
+      const shown = await client.get(`/events/${event.toUpperCase()}`);
+      expect(shown.status, shown.text).to.equal(200);
+      const { payload, ...rest } = shown.json;
+      expect(payload).to.deep.equal(large);
+      const { payload: cut, ...listed } = (await read('topic=one.large')).items[0] ?? {};
+      expect(cut).to.include({ truncated: true });
+      expect(rest).to.deep.equal(listed);
+      expect(shown.at('runs.0.run_id')).to.equal(triggeredRunId(task, event));
+    });
+
+    it('says which patterns a topic matches', async () => {
       const { client } = api().admin;
       const task = await listening('ship.*.left');
       await listening('ship.*.arrived');

@@ -34,7 +34,7 @@ describe('webhooks over HTTP', () => {
       },
     ]);
 
-  it('show a new secret once, and write it to no event', async () => {
+  it('show a new secret once, and never write it to an event', async () => {
     const { client } = api().admin;
     const id = await agent();
     const first = await client.post(`/agents/${id}/webhook-secret`);
@@ -97,7 +97,7 @@ describe('webhooks over HTTP', () => {
     expect(none.at('total')).to.equal(0);
   });
 
-  it('are listed for all agents once they were sent more than once', async () => {
+  it('are listed for all agents if they have been sent more than once', async () => {
     const { client } = api().admin;
     const id = await agent();
     const [once, twice] = [await sent(id), await sent(id)];
@@ -147,7 +147,7 @@ describe('webhooks over HTTP', () => {
     expect(second.at('details.delivery_id')).to.equal(first.at('details.delivery_id'));
   });
 
-  it('are sent again once they have ended, and only for their own agent', async () => {
+  it('are sent again only after they have ended, and only for their own agent', async () => {
     const { client } = api().admin;
     const id = await agent();
     const other = await agent();

@@ -70,7 +70,7 @@ describe('the audit', () => {
       for (const { task_title } of byService) expect(task_title).to.equal('Nightly report');
     });
 
-    it('what else was changed: agents, keys, secrets, workers, namespaces and topics', async () => {
+    it('other subjects: agents, keys, secrets, workers, namespaces and topics', async () => {
       const { client, id: admin } = api().admin;
       const made = { name: `key of ${name}`, scopes: ['tasks:read'] };
       const key = await client.post(`/agents/${agent.id}/keys`, made);
@@ -100,7 +100,7 @@ describe('the audit', () => {
       expect((await audit(`stream=task-${id}`))[0]).to.include({ subject: null });
     });
 
-    it('present names, or the last ones of removed records', async () => {
+    it('records by their present names, and removed records by their last ones', async () => {
       const id = await makeTask('Old title');
       await agent.client.put(`/tasks/${id}`, { title: 'New title' });
       await agent.client.post(`/tasks/${id}/cancel`);
@@ -134,7 +134,7 @@ describe('the audit', () => {
       ]);
     });
 
-    it('by a string in the action, reason, actor, task or what else was changed', async () => {
+    it('by a string in the action, reason, actor, task or other subject', async () => {
       const id = await makeTask(`Invoices ${count}`);
       await agent.client.post(`/tasks/${id}/pause`, undefined, {
         headers: { 'x-reason': 'too NOISY' },
@@ -152,7 +152,7 @@ describe('the audit', () => {
       expect(byService).to.deep.equal([]);
     });
 
-    it('page by page, each item once, however many lie between', async () => {
+    it('page by page, each item once, however many other items lie between', async () => {
       const { store } = api();
       const context = { source: 's', correlationId: 'many', actor: agent.id, now: Date.now() };
       for (let stream = 0; stream < 3; stream += 1) {
@@ -184,7 +184,7 @@ describe('the audit', () => {
       expect(new Set(seen).size).to.equal(400);
     });
 
-    it('live, also with names', async () => {
+    it('in the live stream, which has names too', async () => {
       const url = `${api().url}/audit/live?search=watched&outcome=done`;
       const live = await EventStream.open(url, String(auditor.client.token));
       await makeTask('Not meant');

@@ -69,7 +69,7 @@ describe('the audit of a short stream', () => {
     expect(await revisionsOf({ actor: 'service' })).to.deep.equal([]);
   });
 
-  it('continues at its cursor, and gives a total when the view would', async () => {
+  it('continues at its cursor, and gives a total only where the view does', async () => {
     const seen: number[] = [];
     for (let cursor: string | undefined; ;) {
       const query = { limit: 1, ...(cursor === undefined ? {} : { cursor }) };

@@ -18,10 +18,10 @@ describe('the reasons in the audit', () => {
     const { admin } = api();
     const id = await makeTask();
     const snooze = `/tasks/${id}/snooze`;
-    const headers = { 'x-reason': 'of all that I do' };
+    const headers = { 'x-reason': 'general maintenance' };
     const orders: readonly (readonly [path: string, body: object, headers?: object])[] = [
       ['/operations/hold', { reason: 'a new mail server' }],
-      ['/operations/release', { reason: 'it is there' }],
+      ['/operations/release', { reason: 'it has arrived' }],
       ['/operations/hold', { reason: 'another one' }, headers],
       ['/operations/release', { missed: 'skip' }, headers],
       [snooze, { delay_seconds: 5, reason: 'not now' }, headers],
@@ -36,17 +36,17 @@ describe('the reasons in the audit', () => {
     await admin.client.post('/operations/hold', { reason: 'and again' });
     await admin.client.post('/operations/release');
     const items = await auditOf(api(), auditor, `actor=${admin.id}&limit=200`);
-    const told = items
+    const recorded = items
       .filter(({ type }) => /Operations|Snoozed|Refused/.test(type))
       .slice(0, orders.length + 3)
       .map(({ type, reason }) => `${type}: ${reason}`);
-    expect(told.toReversed()).to.have.members([
+    expect(recorded.toReversed()).to.have.members([
       'OperationsHeld: a new mail server',
-      'OperationsReleased: it is there',
+      'OperationsReleased: it has arrived',
       'OperationsHeld: another one',
-      'OperationsReleased: of all that I do',
+      'OperationsReleased: general maintenance',
       'TaskSnoozed: not now',
-      'TaskSnoozed: of all that I do',
+      'TaskSnoozed: general maintenance',
       'OperationsHeld: once',
       'CommandRefused: and again',
       'OperationsReleased: null',

@@ -218,8 +218,11 @@ describe('the audit over HTTP', () => {
     const to = new Date(began + 1).toISOString();
     const page = await auditor.client.get(`/audit?actor=service&limit=2&to=${to}`);
     expect(page.status, page.text).to.equal(200);
-    const told = (page.at('items') as readonly Item[]).map((item) => [item.stream, item.revision]);
-    expect(told).to.deep.equal([
+    const listed = (page.at('items') as readonly Item[]).map((item) => [
+      item.stream,
+      item.revision,
+    ]);
+    expect(listed).to.deep.equal([
       [stream, 1],
       [stream, 0],
     ]);
@@ -284,7 +287,7 @@ describe('the audit over HTTP', () => {
       expect((await stream.named('audit.done')).data).to.include({ stream: streams.task(id) });
     });
 
-    it('ends with the token', async () => {
+    it('ends when the token is revoked', async () => {
       const other = await api().signIn(['audit:read']);
       const url = `${api().url}/audit/live`;
       const stream = await EventStream.open(url, other.client.token);
@@ -296,7 +299,7 @@ describe('the audit over HTTP', () => {
   });
 });
 
-describe('audit reads, if they are recorded', () => {
+describe('recorded reads of the audit', () => {
   const api = useRunningApi({ auditReads: true });
 
   it('are in the audit with their query', async () => {
@@ -331,7 +334,7 @@ describe('audit reads, if they are recorded', () => {
 });
 
 describe('hidden fields of events', () => {
-  it('are all from which a secret could be guessed', () => {
+  it('include every field that could reveal a secret', () => {
     /** Similar names that are not secret: a request's kind, masked arguments, a valid token, a signing secret, a used one. */
     const harmless = [
       'CommandReceived.request_hash',
@@ -355,18 +358,18 @@ describe('hidden fields of events', () => {
   });
 });
 
-/** An action of the service itself, at an instant. */
+/** Actions of the service itself, all at the same instant. */
 const correctionsOf = (at: number, count: number, correlation = newId(0)): readonly NewEvent[] =>
   Array.from({ length: count }, () => ({
     id: newId(0),
     type: 'NextFireCorrected',
     data: { next_fire_at: null, tz_version: '2026a', task_revision: 0, fire_count: 0 },
     metadata: {
-      ...{ actor: 'service', source: 'scheduler', commandId: newId(0) },
-      ...{
-        $correlationId: correlation,
-        schemaVersion: '1',
-        occurredAt: new Date(at).toISOString(),
-      },
+      actor: 'service',
+      source: 'scheduler',
+      commandId: newId(0),
+      $correlationId: correlation,
+      schemaVersion: '1',
+      occurredAt: new Date(at).toISOString(),
     },
   }));

@@ -7,7 +7,7 @@ import { inKolkata, plainTask } from '../../plain-task.ts';
 
 const MINUTE = 60_000;
 
-describe('the history of a record over HTTP', () => {
+describe('the history over HTTP', () => {
   const api = useRunningApi();
   let auditor: SignedIn;
   before(async () => {

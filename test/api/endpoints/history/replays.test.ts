@@ -92,7 +92,7 @@ describe('views as of a time', () => {
     expect((await reader.client.get('/runs?view=by_time')).at('total')).to.equal(1);
   });
 
-  it('at the present are the current views', async () => {
+  it('equal the current views if the time is now', async () => {
     await order('present', await api().store.head());
     await made('present');
     const past = (await reader.client.get('/runs?view=present')).json;
@@ -127,7 +127,7 @@ describe('views as of a time', () => {
     await made('before');
     api().clock.shift(3_600_001);
     expect((await reader.client.send('GET', '/runs?view=before')).status).to.equal(404);
-    // A command makes it check again.
+    // A command makes the service look for expired replays.
     await order('after_all', position);
     await eventually(async () => (await all()).map(({ name }) => name).join() === 'after_all');
   });

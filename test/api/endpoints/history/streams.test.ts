@@ -123,14 +123,14 @@ describe('streams over HTTP', () => {
       api().store.readStream = whole;
     });
 
-    it('are read up to it from both sides', async () => {
+    it('can be read from both ends up to that event', async () => {
       expect(await seen(`/streams/${stream}`)).to.deep.equal([0, 1, BROKEN]);
       expect(await seen(`/streams/${stream}?direction=backwards`)).to.deep.equal([3, BROKEN]);
       expect(await seen(`/streams/${stream}?from=3`)).to.deep.equal([3, null]);
       expect(await seen(`/streams/${stream}?limit=2`)).to.deep.equal([0, 1, BROKEN]);
     });
 
-    it('are refused from there on, naming the event', async () => {
+    it('are refused from that event on, with its name', async () => {
       const { client } = auditor;
       const paths = [`/streams/${stream}?from=2`, `/streams/${stream}?from=2&direction=backwards`];
       const histories = [2, 3].map((cursor) => `/tasks/${task}/history?cursor=${cursor}`);
@@ -143,13 +143,13 @@ describe('streams over HTTP', () => {
       }
     });
 
-    it('have an audit up to it', async () => {
+    it('have an audit up to that event', async () => {
       const page = await get(`/tasks/${task}/history`);
       expect((page.at('items') as Items).map(({ revision }) => revision)).to.deep.equal([0, 1]);
       expect(page.at('next_cursor')).to.equal(String(BROKEN));
     });
 
-    it('show a record before it, and none after it', async () => {
+    it('show a record as of before that event, and none as of later', async () => {
       const { client } = await api().signIn(['audit:read', 'tasks:read']);
       const events = await api().store.readStream(stream, { faulty: true });
       const statuses: number[] = [];
@@ -159,7 +159,7 @@ describe('streams over HTTP', () => {
       expect(statuses).to.deep.equal([200, 200, 500, 500]);
     });
 
-    it("list the service's actions without it", async () => {
+    it("list the service's actions without that event", async () => {
       const page = await get(`/audit?actor=service&stream=${stream}`);
       expect(page.at('items')).to.deep.equal([]);
     });

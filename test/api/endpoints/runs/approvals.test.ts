@@ -70,7 +70,7 @@ describe('an approval', () => {
     expect(next).to.deep.equal([made[1]?.wait]);
   });
 
-  it('ends the wait with who approved, and why', async () => {
+  it('ends the wait with the name of the approver and the reason', async () => {
     const { wait, stream, run, task } = await asked();
     const answer = await approver.client.post(`/approvals/${wait}/approve`, { comment: 'fine' });
     expect(answer.status, answer.text).to.equal(200);
@@ -132,7 +132,7 @@ describe('an approval', () => {
     expect((await endOf(bare.stream))[0]?.error).to.equal('rejected by ada');
   });
 
-  it('is decided once: of two agents, one wins, and the other is recorded', async () => {
+  it('is decided once, even by two agents at a time, and the refused decision is recorded', async () => {
     const { wait, stream, run } = await asked();
     const answers = await Promise.all([
       approver.client.post(`/approvals/${wait}/approve`),
@@ -148,7 +148,7 @@ describe('an approval', () => {
     expect(audit.at('items.0.refusal')).to.include({ status: 409, run_id: run, step: 'pay' });
   });
 
-  it('is refused to agents that may not decide', async () => {
+  it('cannot be decided by agents without permission', async () => {
     const { wait, stream } = await asked();
     const answer = await reader.client.post(`/approvals/${wait}/approve`);
     expect(answer.status).to.equal(403);

@@ -92,7 +92,7 @@ describe('artifacts of runs over HTTP', () => {
       expect(store.contents.size).to.equal(0);
     });
 
-    it('is refused while the store is unavailable, and taken when it is sent again', async () => {
+    it('is rejected while the store is unavailable, and accepted when it is sent again', async () => {
       const store = new MemoryArtifacts();
       store.failing = 1;
       const { token, stream } = await waiting();
@@ -105,7 +105,7 @@ describe('artifacts of runs over HTTP', () => {
       expect(await resultIn(stream)).to.deep.equal(reference);
     });
 
-    it('may have as many bytes as any body', async () => {
+    it('may be as large as any other body', async () => {
       const { token } = await waiting();
       const answer = await complete(token, 'x'.repeat(1024 * KIB));
       expect(answer.status).to.equal(413);
@@ -140,7 +140,7 @@ describe('artifacts of runs over HTTP', () => {
       expect(store.namesOf(run)).to.deep.equal([reference.artifact]);
     });
 
-    it('is not kept under a lease that is not the present one', async () => {
+    it('is not kept if the lease is not the present one', async () => {
       const store = new MemoryArtifacts();
       const { worker, job, run } = await jobOf();
       const answer = await over(store, () =>
@@ -151,7 +151,7 @@ describe('artifacts of runs over HTTP', () => {
     });
   });
 
-  describe('reading one', () => {
+  describe('a read of an artifact', () => {
     const kept = async (): Promise<string> => {
       const { token, run } = await waiting();
       await complete(token, large);
@@ -167,7 +167,7 @@ describe('artifacts of runs over HTTP', () => {
       expect(JSON.parse(text)).to.deep.equal(large);
     });
 
-    it('answers HEAD without the content', async () => {
+    it('responds to HEAD without the content', async () => {
       const run = await kept();
       const answer = await api().admin.client.send(
         'HEAD',
@@ -185,7 +185,7 @@ describe('artifacts of runs over HTTP', () => {
       expect(answer.status).to.equal(403);
     });
 
-    it('is not found for another run, an unknown one, and another name', async () => {
+    it('finds nothing for another run, an unknown run or another name', async () => {
       const run = await kept();
       const other = await waiting();
       const answers = [
@@ -214,14 +214,14 @@ describe('artifacts of runs over HTTP', () => {
       'x'.repeat(5_000),
     ];
     for (const name of hostile) {
-      it(`is not found under the name ${name.slice(0, 40)}`, async () => {
+      it(`finds nothing under the name ${name.slice(0, 40)}`, async () => {
         const run = await kept();
         const answer = await api().admin.client.get(`/runs/${run}/artifacts/${name}`);
         expect(answer.status).to.equal(404);
       });
     }
 
-    it('says that one is damaged, instead of sending it', async () => {
+    it('reports a damaged artifact instead of sending it', async () => {
       const { run } = await waiting();
       const name = '1'.repeat(64);
       await api().artifacts.store.put(run, name, bytes);
@@ -233,7 +233,7 @@ describe('artifacts of runs over HTTP', () => {
       expect(answer.at('details')).to.include({ error_type: 'DAMAGED' });
     });
 
-    it('is unavailable while the store is', async () => {
+    it('is refused with 503 while the store is unavailable', async () => {
       const run = await kept();
       const store = new MemoryArtifacts();
       store.failing = 1;
@@ -242,7 +242,7 @@ describe('artifacts of runs over HTTP', () => {
       expect(api().logged.join('\n')).to.include('could not reach the store of the test: wait');
     });
 
-    it('breaks off where the store fails after the first bytes', async () => {
+    it('breaks off if the store fails after the first bytes', async () => {
       const run = await kept();
       const { store } = api().artifacts;
       let opened = 0;
@@ -268,7 +268,7 @@ describe('artifacts of runs over HTTP', () => {
     });
   });
 
-  it('of a failed run belong to its retry too', async () => {
+  it('of a failed run also belong to its retry', async () => {
     const { client } = api().admin;
     const pipeline = [
       { id: 'big', uses: 'echo' },

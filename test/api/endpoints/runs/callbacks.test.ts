@@ -42,7 +42,7 @@ describe('a callback', () => {
     expect((await resumedIn(stream))[0]?.data.result).to.equal(null);
   });
 
-  it('counts once: the second is refused, with how the wait ended, and recorded', async () => {
+  it('counts once, and a second one is recorded and rejected with how the wait ended', async () => {
     const { token, stream, run } = await waiting();
     const answers = await Promise.all([
       client().post(`/callbacks/${token}`, { n: 1 }),
@@ -55,7 +55,7 @@ describe('a callback', () => {
       step: 'pay',
       resumed_by: 'callback',
     });
-    expect(late?.textAt('message')).to.match(/^the step no longer waits: its callback came at /);
+    expect(late?.textAt('message')).to.match(/^the step no longer waits: its callback arrived at /);
     expect(await resumedIn(stream)).to.have.lengthOf(1);
     await api().refusals.flush();
     const { client: auditor } = api().admin;
@@ -72,7 +72,7 @@ describe('a callback', () => {
   });
 
   for (const kind of ['timeout', 'stopped'] as const) {
-    it(`that comes after the wait's end by ${kind} is refused`, async () => {
+    it(`that comes after the wait ended by ${kind} is rejected`, async () => {
       const { token, stream, wait } = await waiting();
       await api().append(stream, [endedBy(wait, kind)]);
       const answer = await client().post(`/callbacks/${token}`, {});
@@ -81,7 +81,7 @@ describe('a callback', () => {
     });
   }
 
-  it('that comes after the run was canceled is refused', async () => {
+  it('that comes after the run was canceled is rejected', async () => {
     const { token, run } = await waiting();
     expect((await api().admin.client.post(`/runs/${run}/cancel`)).status).to.equal(200);
     const answer = await client().post(`/callbacks/${token}`, {});
@@ -89,7 +89,7 @@ describe('a callback', () => {
     expect(answer.at('details.resumed_by')).to.equal('stopped');
   });
 
-  it('may come before its tool has returned', async () => {
+  it('may arrive before its tool has returned', async () => {
     const token = newToken();
     const token_hashes = [tokenHash(token)];
     const calling = { kind: 'callback', token_hashes, calling: true } as const;
@@ -137,11 +137,11 @@ describe('a callback', () => {
   it('is unavailable, not unknown, while the view lags behind the log', async () => {
     const { token } = await waiting();
     await client().post(`/callbacks/${token}`, {});
-    api().waiting.inVain = true;
+    api().waiting.timesOut = true;
     try {
       expect((await client().post(`/callbacks/${newToken()}`, {})).status).to.equal(503);
     } finally {
-      api().waiting.inVain = false;
+      api().waiting.timesOut = false;
     }
   });
 
@@ -172,7 +172,7 @@ describe('a callback', () => {
     expect((await resumedIn(other.stream))[0]?.data.error).to.equal('bad ***');
   });
 
-  it('masks them in the reason that its caller gives, which is not recorded when it comes too late', async () => {
+  it("masks them in the caller's reason, and does not record the reason of a late call", async () => {
     const pipeline = [
       { id: 'pay', uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
     ];
@@ -190,7 +190,7 @@ describe('a callback', () => {
     expect(api().logged.join('\n')).not.to.contain(token);
   });
 
-  it('may be nested as deeply as JSON goes, without a failure of the service', async () => {
+  it('may be nested as deeply as JSON allows, without an internal error', async () => {
     const levels = 60_000;
     const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`;
     const { token } = await waiting();

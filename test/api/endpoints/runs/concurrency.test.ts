@@ -28,7 +28,7 @@ describe('a concurrency key over HTTP', () => {
   async function request(task: string): Promise<string> {
     return (await caller.client.post(`/tasks/${task}/run_now`)).textAt('details.run_id');
   }
-  /** A worker's part for a key just before it starts a run. */
+  /** Requests the key as a worker does just before it starts a run. */
   async function ask(key: string, task_id: string, run_id: string, limit: number, priority = 5) {
     const { now } = context();
     const claim = { run_id, task_id, trigger: 'manual', priority, since: now, limit } as const;
@@ -68,7 +68,7 @@ describe('a concurrency key over HTTP', () => {
     expect((await caller.client.get(at('scanner'))).at('holders')).to.deep.equal([]);
   });
 
-  it('has the smallest limit of its current runs, or else of the active tasks with it', async () => {
+  it('has the smallest limit of its current runs, or else of the active tasks that use it', async () => {
     const wide = await makeTask('plotter', 5);
     const narrow = await makeTask('plotter', 2);
     const limit = async (): Promise<unknown> =>

@@ -13,7 +13,7 @@ import { waitingRun } from './waiting-run.ts';
 
 const DAY = 86_400_000;
 
-/** Stands at a time; its sleeps return at once. */
+/** A clock that stands still, whose sleeps return at once. */
 class LaterClock extends QuickClock {
   readonly #now: Instant;
 
@@ -38,7 +38,10 @@ describe('the waits of a run that retention has removed', () => {
     });
     const off = { deliveries: null, sessions: null, refusals: null, requests: null };
     const retention = new Retention({
-      ...{ store: api().store, coordination, telemetry: silent, name: 'test' },
+      store: api().store,
+      coordination,
+      telemetry: silent,
+      name: 'test',
       clock: new LaterClock(api().clock.now() + 3 * DAY),
       leadership: { leads: true, fence: 1 },
       limits: { ...off, runs: DAY },
@@ -47,7 +50,7 @@ describe('the waits of a run that retention has removed', () => {
     await coordination.close();
   };
 
-  /** The ids of listed approvals, once the view has passed all that is in the log. */
+  /** The ids of listed approvals, once the view has caught up with the log. */
   const listed = async (): Promise<readonly string[]> => {
     const after = await api().store.head();
     const list = await api().admin.client.get(`/approvals?after=${after}`);
@@ -61,7 +64,7 @@ describe('the waits of a run that retention has removed', () => {
     return all.find(({ name }) => name === 'waits')?.version ?? 0;
   };
 
-  it('are neither listed nor found, also in a rebuilt view, and those of other runs are', async () => {
+  it('are neither listed nor found, even in a rebuilt view, while those of other runs are', async () => {
     const { client } = api().admin;
     const approval = { kind: 'approval', message: 'Pay?', on_timeout: 'fail' } as const;
     const token = 'x'.repeat(43);

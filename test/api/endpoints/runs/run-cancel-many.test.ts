@@ -69,7 +69,7 @@ function describeCancellation(title: string, openStores?: OpenStores): void {
       expect(await stateOf(two)).to.equal('queued');
     });
 
-    it("leaves out runs of other agents' tasks, and refuses to name them by task or owner", async () => {
+    it("leaves out runs of other agents' tasks, and rejects a selection that names them by task or owner", async () => {
       const theirs = new FailedRuns(api(), api().admin);
       const task = await theirs.makeTask();
       const run = await theirs.runNow(task);
@@ -81,7 +81,7 @@ function describeCancellation(title: string, openStores?: OpenStores): void {
       }
     });
 
-    it('continues with the cursor of the call before', async () => {
+    it('continues with the cursor of the previous call', async () => {
       const task = await runs.makeTask();
       for (let n = 0; n < 3; n += 1) await runs.runNow(task);
       const first = await cancel({ task_id: task, limit: 2, dry_run: true });
@@ -91,7 +91,7 @@ function describeCancellation(title: string, openStores?: OpenStores): void {
       expect(rest.at('details')).to.deep.include({ count: 1, left: 0, next_cursor: null });
     });
 
-    it('is repeated without harm, and cancels what was left', async () => {
+    it('can be repeated, and then cancels the remaining runs', async () => {
       const task = await runs.makeTask();
       await runs.runNow(task);
       const headers = { 'idempotency-key': newId(0) };
@@ -105,7 +105,7 @@ function describeCancellation(title: string, openStores?: OpenStores): void {
   describe(`a redrive of named runs ${title}`, () => {
     const api = useRunningApi({}, openStores);
 
-    it('retries those, and says which of them have not failed', async () => {
+    it('retries these runs, and says which of them have not failed', async () => {
       const caller = await api().signIn(['tasks:read', 'tasks:write', 'runs:read']);
       const runs = new FailedRuns(api(), caller);
       const task = await runs.makeTask();

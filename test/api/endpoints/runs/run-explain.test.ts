@@ -57,7 +57,7 @@ function describeExplanation(title: string, openStores?: OpenStores): void {
       );
     });
 
-    it('names the runs of its task before and after it', async () => {
+    it('names the previous and the next run of its task', async () => {
       const task = await runs.makeTask();
       const all = [await runs.runNow(task), await runs.failed(task), await runs.runNow(task)];
       const beside = async (run = '') => {
@@ -99,7 +99,7 @@ function describeExplanation(title: string, openStores?: OpenStores): void {
       expect(await obstacles(byHand)).to.deep.equal([]);
     });
 
-    it('says until when a retry is delayed, and until when a start', async () => {
+    it('says until when a retry or a start is delayed', async () => {
       const task = await runs.makeTask();
       const run = await runs.runNow(task);
       await api().append(streams.run(run), [start]);
@@ -180,7 +180,7 @@ function describeExplanation(title: string, openStores?: OpenStores): void {
       ]);
     });
 
-    it('shows what a step called its tool with, proven by its hash and without secrets', async () => {
+    it('shows the arguments with which a step called its tool, verified by hash and without secrets', async () => {
       const pipeline = [
         { id: 'load', uses: 'echo', with: { of: '${params.shop}' } },
         {

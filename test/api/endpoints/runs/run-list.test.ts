@@ -41,7 +41,7 @@ describe('a list of runs', () => {
     expect(cut.steps.a).to.deep.include({ truncated: true, size_bytes: 100_011 });
   });
 
-  it('names the run that waits for the end of a run, as does a single run', async () => {
+  it('names the run that waits for the end of a run, like a single run does', async () => {
     const runs = new FailedRuns(api(), api().admin);
     const task = await runs.makeTask();
     const parent = await runs.runNow(task);
@@ -56,7 +56,7 @@ describe('a list of runs', () => {
     expect(json['parent_run_id']).to.equal(parent);
   });
 
-  it('has only the child runs of the run that `parent_run_id` names', async () => {
+  it('shows only the child runs of the run that `parent_run_id` names', async () => {
     const runs = new FailedRuns(api(), api().admin);
     const task = await runs.makeTask();
     const [parent, other] = [await runs.runNow(task), await runs.runNow(task)];
@@ -80,7 +80,7 @@ describe('a list of runs', () => {
     expect((await childrenOf(other)).items).to.deep.equal([]);
   });
 
-  it('is the same page by cursor as by offset', async () => {
+  it('returns the same page by cursor as by offset', async () => {
     const runs = new FailedRuns(api(), api().admin);
     const task = await runs.makeTask();
     const made: string[] = [];

@@ -14,7 +14,7 @@ describe('the plan of a run over HTTP', () => {
     return plan.map(({ step, state }) => `${step} ${state}`);
   };
 
-  it('shows all steps with their states, while it runs and in the latest run too', async () => {
+  it('shows all steps with their states while the run is in progress, by its id or as the latest run', async () => {
     const task = await runs().makeTask();
     const run = await runs().runNow(task);
     expect(await planIn(`/runs/${run}`)).to.deep.equal(['a pending', 'b pending', 'c pending']);
@@ -30,7 +30,7 @@ describe('the plan of a run over HTTP', () => {
     expect((json['steps'] as unknown[])[0]).to.include({ arguments_hash });
   });
 
-  it('shows the pipeline to which the run is pinned, not that of the present task', async () => {
+  it('shows the pipeline that the run is pinned to, not the present one of the task', async () => {
     const task = await runs().makeTask();
     const run = await runs().failed(task);
     const payload = { pipeline: [{ id: 'other', uses: 'echo' }] };
@@ -45,7 +45,7 @@ describe('the plan of a run over HTTP', () => {
     expect(states).to.deep.equal(['a reused', 'b reused', 'c pending']);
   });
 
-  it('is not in lists', async () => {
+  it('is omitted from lists', async () => {
     await runs().failed(await runs().makeTask());
     const { json } = await api().admin.client.get('/runs');
     const [item] = json['items'] as readonly object[];

@@ -274,7 +274,7 @@ describe('a redrive over HTTP', () => {
     expect(shown.at('total')).to.equal(24);
   });
 
-  it('makes one retry if two redrives are concurrent', async () => {
+  it('retries each run once if two redrives are concurrent', async () => {
     const task = await runs.makeTask();
     const failed = await failSome(task, 6);
     const both = await Promise.all([redrive({ task_id: task }), redrive({ task_id: task })]);
@@ -285,7 +285,7 @@ describe('a redrive over HTTP', () => {
     }
   });
 
-  it('takes over what another has started and abandoned, once that is certain', async () => {
+  it('takes over a retry that another request started, once it has certainly been abandoned', async () => {
     const task = await runs.makeTask();
     const run = await runs.failed(task);
     api().store.failNext('run-', 'before', 'RunRequested');

@@ -55,7 +55,7 @@ describe('the params of a retried run', () => {
     });
   });
 
-  it('are kept by a redrive, which leaves out runs that the task does not take', async () => {
+  it('are kept by a redrive, which leaves out runs whose params the task does not accept', async () => {
     const redrive = async (from: string) => {
       const answer = await caller.client.post('/runs/redrive', { task_id: task, from });
       expect(answer.status, answer.text).to.equal(200);

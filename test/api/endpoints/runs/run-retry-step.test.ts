@@ -16,7 +16,7 @@ describe('a retry from a step', () => {
   const keptBy = async (run: string): Promise<readonly string[]> =>
     (await runs().requestOf(run)).prior_steps.map(({ step }) => step);
 
-  it('keeps the results before it, and takes other params', async () => {
+  it('keeps the results of earlier steps, and accepts other params', async () => {
     const run = await runs().failed(await runs().makeTask());
     const again = await retry(run, { step: 'b', params: { limit: 5 } });
     expect(await keptBy(again)).to.deep.equal(['a']);
@@ -27,7 +27,7 @@ describe('a retry from a step', () => {
     expect(await keptBy(await retry(run, { step: 'c' }))).to.deep.equal(['a', 'b']);
   });
 
-  it('of a graph keeps what does not come after it', async () => {
+  it('in a graph keeps the results of steps that do not come after it', async () => {
     const pipeline = [
       { id: 'last', uses: 'echo', needs: ['both', 'a'] },
       { id: 'a', uses: 'echo' },
@@ -66,7 +66,7 @@ describe('a retry from a step', () => {
     expect(await keptBy(await retry(run, { step: 'each' }))).to.deep.equal(['a']);
   });
 
-  it('names where large results come from, and where it begins', async () => {
+  it('names the run that large results come from, and the step to start with', async () => {
     const large = { text: 'x'.repeat(90_000) };
     const task = await runs().makeTask();
     const run = await runs().runNow(task);
@@ -81,7 +81,7 @@ describe('a retry from a step', () => {
     expect(part.prior_results).to.deep.equal({ run_id: other, steps: 1, before: 'b' });
   });
 
-  it('is refused for a step that the run lacks, naming those it has', async () => {
+  it('is rejected for a step that the run lacks, and names those it has', async () => {
     const run = await runs().failed(await runs().makeTask());
     const { client } = api().admin;
     const unknown = await client.post(`/runs/${run}/retry`, { step: 'd' });

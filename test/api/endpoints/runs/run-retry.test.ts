@@ -39,7 +39,7 @@ describe('a retry over HTTP', () => {
     });
   });
 
-  it("runs the failed run's pinned revision, or from the start the present one", async () => {
+  it("uses the failed run's pinned revision, or the present one if it runs from the start", async () => {
     const task = await runs.makeTask();
     const run = await runs.failed(task);
     await caller.client.put(`/tasks/${task}`, { priority: 2 });
@@ -101,7 +101,7 @@ describe('a retry over HTTP', () => {
     expect((await runs.requestOf(retry.textAt('details.run_id'))).retry_of).to.equal(run);
   });
 
-  it('does not run beside another if the overlap policy forbids it', async () => {
+  it('does not run while another run is unfinished if the overlap policy forbids it', async () => {
     const task = await runs.makeTask({ overlap_policy: 'skip' });
     const run = await runs.failed(task);
     const running = await runs.runNow(task);

@@ -50,7 +50,7 @@ describe('a run whose request leaves out the payload of its event', () => {
     return { run: await triggered(reference(event)), event };
   };
 
-  it('shows it, alone and in lists, now and as it was', async () => {
+  it('shows the payload, in single runs and in lists, now and as of the past', async () => {
     const { run, event } = await withStored();
     const shown = { ...reference(event), payload: large };
     const after = `after=${await api().store.head()}`;
@@ -64,7 +64,7 @@ describe('a run whose request leaves out the payload of its event', () => {
     expect(history.text).to.contain(large.text);
   });
 
-  it('shows the size of one over 64 KiB in lists', async () => {
+  it('shows the size of a payload over 64 KiB in lists', async () => {
     const payload = { text: 'x'.repeat(70_000) };
     const { run } = await withStored(payload);
     const after = `after=${await api().store.head()}`;
@@ -74,7 +74,7 @@ describe('a run whose request leaves out the payload of its event', () => {
     expect((await caller.client.get(`/runs/${run}`)).at('event.payload')).to.deep.equal(payload);
   });
 
-  it('is found by it', async () => {
+  it('is found by the payload', async () => {
     const text = crypto.randomUUID();
     const { run } = await withStored({ ...large, text });
     await withStored();
@@ -88,7 +88,7 @@ describe('a run whose request leaves out the payload of its event', () => {
     expect(await ids(crypto.randomUUID())).to.deep.equal([]);
   });
 
-  it('exports it', async () => {
+  it('is exported with the payload', async () => {
     const { run, event } = await withStored();
     const after = `after=${await api().store.head()}`;
     expect((await caller.client.get(`/runs/${run}?${after}`)).status).to.equal(200);
@@ -101,7 +101,7 @@ describe('a run whose request leaves out the payload of its event', () => {
     });
   });
 
-  it('shows null where it is not in the log, and where it is of another namespace', async () => {
+  it('shows null if the payload is not in the log or belongs to another namespace', async () => {
     const lost = await triggered(reference(crypto.randomUUID()));
     const { run: foreign } = await withStored(large, 'shop');
     const after = `after=${await api().store.head()}`;
@@ -114,7 +114,7 @@ describe('a run whose request leaves out the payload of its event', () => {
   });
 
   for (const path of ['retry', 'redrive'] as const) {
-    it(`is needed by a ${path} of it too`, async () => {
+    it(`also records that a ${path} of the run needs the payload`, async () => {
       const { run, event } = await withStored();
       await runs.failWith(task, run, []);
       const after = `after=${await api().store.head()}`;
@@ -137,7 +137,7 @@ describe('a run whose request leaves out the payload of its event', () => {
     });
   }
 
-  it('records the need of a repeated retry once', async () => {
+  it('records only once that a repeated retry needs the payload', async () => {
     const { run, event } = await withStored();
     await runs.failWith(task, run, []);
     const headers = { 'idempotency-key': crypto.randomUUID() };

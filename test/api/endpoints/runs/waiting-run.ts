@@ -29,7 +29,11 @@ export async function waitingRun(
   const now = api.clock.now();
   const started = { worker: 'w', attempt: 1, leased_until: toIso(now + 30_000) };
   const suspended = {
-    ...{ step: 'pay', wait_id: wait, task_id: task, attempt: 1, waits_for },
+    step: 'pay',
+    wait_id: wait,
+    task_id: task,
+    attempt: 1,
+    waits_for,
     since: toIso(now),
     until: toIso(now + 3_600_000),
   };
@@ -41,7 +45,7 @@ export async function waitingRun(
   return { task, run, wait, stream };
 }
 
-/** The end of a wait that was not answered. */
+/** The event that ends an unanswered wait. */
 export const endedBy = (wait: string, kind: 'timeout' | 'stopped'): DomainEvent => ({
   type: 'RunStepResumed',
   data: { step: 'pay', wait_id: wait, by: { kind }, error: 'too late', retryable: false },

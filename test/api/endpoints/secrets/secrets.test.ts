@@ -15,12 +15,16 @@ describe('/secrets', () => {
   const set = (name: string, more: object = {}) =>
     writer.client.put(`/secrets/${name}`, { value: VALUE, ...more });
 
-  it('takes a secret, and shows it without its value', async () => {
+  it('accepts a secret, and shows it without its value', async () => {
     const made = await set('FIRST', { allow_hosts: ['api.example.com:443'] });
     expect(made.status).to.equal(201);
     expect(made.json).to.deep.include({
-      ...{ name: 'FIRST', namespace: 'default', version: 1, last_used: null },
-      ...{ allow_hosts: ['api.example.com:443'], allow_tasks: null },
+      name: 'FIRST',
+      namespace: 'default',
+      version: 1,
+      last_used: null,
+      allow_hosts: ['api.example.com:443'],
+      allow_tasks: null,
     });
     const again = await set('FIRST');
     expect([again.status, again.at('version')]).to.deep.equal([200, 2]);
@@ -37,14 +41,54 @@ describe('/secrets', () => {
     expect(JSON.stringify(listed.json)).not.to.match(/sesame|sealed/);
   });
 
-  it('may be read with secrets:read, which may not write', async () => {
+  it('allows reads with secrets:read, but no writes', async () => {
     const reader = await api().signIn(['secrets:read']);
     expect((await reader.client.get('/secrets')).status).to.equal(200);
     expect((await reader.client.put('/secrets/A', { value: 'b' })).status).to.equal(403);
     expect((await reader.client.delete('/secrets/A')).status).to.equal(403);
   });
 
-  it('deletes a secret, whose versions go on where it is set again', async () => {
+  it('accepts an expiry with the value, and removes it with a value without one', async () => {
+    const { clock } = api();
+    const at = Math.ceil(clock.now() / 1000) * 1000 + 60_000;
+    const inIndia = `${new Date(at + 5.5 * 3_600_000).toISOString().slice(0, 19)}+05:30`;
+    const made = await set('SHORT', { expires_at: inIndia });
+    expect(made.at('expires_at')).to.equal(new Date(at).toISOString());
+    expect((await writer.client.get('/secrets/SHORT')).json).to.deep.equal(made.json);
+    const again = await set('SHORT');
+    expect(again.at('expires_at')).to.equal(null);
+  });
+
+  it('rejects an expiry that is not an instant in the future', async () => {
+    const now = new Date(api().clock.now()).toISOString();
+    for (const [expires_at, issue] of [
+      [now, /^must be in the future, after .+Z; leave it out for a secret that never expires$/],
+      ['2020-01-01T00:00:00Z', /^must be in the future/],
+      ['2090-01-01T00:00:00', /offset/],
+      ['in a week', /./],
+    ] as const) {
+      const answer = await set('LATE', { expires_at });
+      expect(answer.status, expires_at).to.equal(400);
+      expect(answer.at('details.field')).to.equal('expires_at');
+      expect(answer.textAt('details.issue')).to.match(issue);
+    }
+    expect((await writer.client.get('/secrets/LATE')).status).to.equal(404);
+  });
+
+  it('lists secrets in order of expiry, without those that never expire', async () => {
+    await set('NEVER');
+    await set('LATER', { expires_at: '2090-01-02T00:00:00Z' });
+    await set('SOON', { expires_at: '2090-01-01T00:00:00Z' });
+    const namesBy = async (until: string): Promise<unknown> => {
+      const listed = await writer.client.get(`/secrets?until=${until}`);
+      return (listed.at('items') as { name: string }[]).map(({ name }) => name);
+    };
+    expect(await namesBy('2090-12-31T00:00:00Z')).to.deep.equal(['SOON', 'LATER']);
+    expect(await namesBy('2090-01-01T00:00:00Z')).to.deep.equal(['SOON']);
+    expect(await namesBy('2089-01-01T00:00:00Z')).to.deep.equal([]);
+  });
+
+  it('deletes a secret, whose version numbers continue if it is set again', async () => {
     await set('GONE');
     expect((await writer.client.delete('/secrets/GONE')).status).to.equal(200);
     for (const method of ['GET', 'DELETE'] as const) {
@@ -54,7 +98,7 @@ describe('/secrets', () => {
     expect([again.status, again.at('version')]).to.deep.equal([201, 2]);
   });
 
-  it('heeds the revision that the caller saw', async () => {
+  it('checks the revision that the caller saw', async () => {
     const made = await set('SEEN');
     const stale = { headers: { 'if-match': '"7"' }, body: { value: 'x' } };
     expect((await writer.client.send('PUT', '/secrets/SEEN', stale)).status).to.equal(412);
@@ -63,7 +107,7 @@ describe('/secrets', () => {
     expect((await writer.client.send('PUT', '/secrets/SEEN', known)).status).to.equal(200);
   });
 
-  it('shows nothing of another namespace, and nothing in it to others', async () => {
+  it('shows no secrets of other namespaces, and none of its own to others', async () => {
     const { client } = api().admin;
     const body = { value: VALUE };
     const ghost = await client.put('/secrets/THEIRS?namespace=team-a', body);
@@ -85,7 +129,7 @@ describe('/secrets', () => {
     expect(JSON.stringify((await client.get('/secrets')).json)).to.include('THEIRS');
   });
 
-  it('keeps the value in clear nowhere', async () => {
+  it('never stores the value unencrypted', async () => {
     await set('HIDDEN');
     const headers = { 'idempotency-key': 'put-hidden' };
     await writer.client.send('PUT', '/secrets/HIDDEN', { headers, body: { value: VALUE } });
@@ -116,7 +160,7 @@ describe('/secrets', () => {
     expect(shown.at('items.0.data.sealed')).to.equal('***');
   });
 
-  it('rotates the key, with which all secrets are encrypted then', async () => {
+  it('rotates the key, and encrypts all secrets with the new one', async () => {
     await set('ROTATED');
     const { client } = api().admin;
     const before = (await writer.client.get('/secrets/ROTATED')).textAt('key_id');
@@ -148,7 +192,7 @@ describe('a task that uses secrets', () => {
     { body: '${secrets."A"}' },
   ];
   for (const args of good) {
-    it(`may place them whole: ${JSON.stringify(args)}`, async () => {
+    it(`may use them as whole placeholders: ${JSON.stringify(args)}`, async () => {
       expect((await create(request(args))).status).to.equal(201);
     });
   }
@@ -211,7 +255,7 @@ describe('a task that uses secrets', () => {
     ],
   ];
   for (const [what, step, field] of bad) {
-    it(`is rejected with one in ${what}`, async () => {
+    it(`is rejected with a secret in ${what}`, async () => {
       const answer = await create(step);
       expect(answer.status).to.equal(400);
       expect(answer.at('details.field')).to.equal(field);
@@ -219,12 +263,12 @@ describe('a task that uses secrets', () => {
     });
   }
 
-  it('may name a field of other values secrets', async () => {
+  it('may read a field named secrets of other values', async () => {
     const body = '${steps.a[?secrets].secrets | [0]} ${params.secrets.A}';
     expect((await create(request({ body }))).status).to.equal(201);
   });
 
-  it('is rejected where its worker would get one', async () => {
+  it('is rejected if its worker would get a secret', async () => {
     const { client } = api().admin;
     const schema = { properties: { key: { 'x-secret': true } } };
     const tools = [{ name: 'mail.send', description: '', schema }];
@@ -233,7 +277,40 @@ describe('a task that uses secrets', () => {
     expect(answer.textAt('details.issue')).to.include('let the worker read the secret itself');
   });
 
-  it('must be among the tasks of each', async () => {
+  it('is found by each of its secrets', async () => {
+    const { client } = api().admin;
+    const made = await create(request({ body: '${secrets.FOUND}' }), { uses: 'echo' });
+    await create(request({ body: '${secrets.FOUND_TOO}' }));
+    const found = await client.get('/tasks?secret=FOUND');
+    expect(found.at('total')).to.equal(1);
+    expect(found.at('items.0.id')).to.equal(made.at('id'));
+    expect(found.at('items.0')).not.to.have.property('secrets');
+    expect((await client.get(`/tasks/${made.textAt('id')}`)).json).not.to.have.property('secrets');
+  });
+
+  it('gets a warning about a secret that has expired, even in a dry run', async () => {
+    const { admin, clock } = api();
+    const { client } = admin;
+    const expires_at = new Date(clock.now() + 60_000).toISOString();
+    await client.put('/secrets/OLD', { value: 'hush', expires_at });
+    const step = request({ body: '${secrets.OLD}' });
+    const made = await create(step);
+    expect(made.at('warnings')).to.deep.equal([]);
+    clock.shift(60_000);
+    const payload = { pipeline: [step] };
+    const warning = `payload.pipeline: the secret OLD expired at ${expires_at}; steps that use it fail until it is set again`;
+    const id = made.textAt('id');
+    for (const answer of [
+      await create(step),
+      await client.put(`/tasks/${id}`, { payload }),
+      await client.post('/tasks/check', { ...plainTask(admin.id), payload }),
+      await client.post('/tasks/check', { task_id: id, payload }),
+    ]) {
+      expect(answer.at('warnings')).to.deep.equal([warning]);
+    }
+  });
+
+  it('must be among the tasks that each of its secrets allows', async () => {
     const { client } = api().admin;
     const made = await create(request({}));
     const id = made.textAt('id');

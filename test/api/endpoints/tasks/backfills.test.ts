@@ -117,7 +117,7 @@ describe('backfills over HTTP', () => {
     expect(begun?.type === 'BackfillRequested' && begun.data.earlier).to.have.lengthOf(2);
   });
 
-  it('are canceled once, and not when they are completed', async () => {
+  it('are canceled once, and never after they are completed', async () => {
     const { id, client } = await task();
     const first = await client.post(`/tasks/${id}/backfill`, span);
     const backfill = first.textAt('details.backfill_id');

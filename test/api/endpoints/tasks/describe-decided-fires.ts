@@ -23,7 +23,7 @@ interface Part {
   readonly runs: Readonly<Record<string, number>>;
 }
 
-/** What was decided about fires, of which a later schedule changes nothing. */
+/** The decisions about fires, which a later change of the schedule does not affect. */
 export function describeDecidedFires(title: string, openStores: OpenStores | undefined): void {
   describe(`the decided fires of a task, ${title}`, () => {
     const api = useRunningApi({}, openStores);
@@ -43,7 +43,7 @@ export function describeDecidedFires(title: string, openStores: OpenStores | und
     const partsOf = async (task: string, query: string): Promise<readonly Part[]> =>
       (await ask(`/tasks/${task}/calendar?${query}`))['parts'] as readonly Part[];
 
-    it('are those of the schedule of their time, not of the present one', async () => {
+    it('follow the schedule at their time, not the present one', async () => {
       const task = await world.create();
       const at = world.nextHour;
       const [run = ''] = await world.until(at + 20).decide(task);
@@ -61,11 +61,15 @@ export function describeDecidedFires(title: string, openStores: OpenStores | und
       const [part] = await partsOf(task, `from=${date}&to=${date}`);
       expect(part?.fired).to.equal(2);
       expect(part?.runs).to.deep.equal({
-        ...{ succeeded: 1, failed: 0, canceled: 0, unfinished: 1, skipped: 0 },
+        succeeded: 1,
+        failed: 0,
+        canceled: 0,
+        unfinished: 1,
+        skipped: 0,
       });
     });
 
-    it('are given page by page, the newest first, and only within the span', async () => {
+    it('are listed page by page, newest first, and only within the span', async () => {
       const task = await world.create({ schedule_expr: '* * * * *' });
       const at = world.nextHour;
       world.until(at - 30_000);
@@ -83,7 +87,7 @@ export function describeDecidedFires(title: string, openStores: OpenStores | und
       expect(found).to.deep.equal([4, 3, 2, 1].map((n) => toIso(at + n * minute)));
     });
 
-    it('include gaps with their reason, also those that reach into the span', async () => {
+    it('include gaps with their reason, even those that only reach into the span', async () => {
       const task = await world.create();
       const at = world.nextHour;
       await world.until(at + 20).decide(task);
@@ -104,7 +108,7 @@ export function describeDecidedFires(title: string, openStores: OpenStores | und
       expect(whole?.skipped['paused']).to.equal(48);
     });
 
-    it('count by the days of the zone that is asked for', async () => {
+    it('are counted by the days of the requested zone', async () => {
       const task = await world.create({ schedule_expr: '30 23 * * *' });
       const midnight = Math.ceil(world.api.clock.now() / day) * day;
       const at = midnight - hour / 2;

@@ -13,7 +13,9 @@ describe('the list of due fires over HTTP', () => {
       const month = ['04', '02', '03', '02'][n];
       const answer = await client.post('/tasks', {
         ...plainTask(owner),
-        ...{ title, schedule_kind: 'once', schedule_expr: `${year}-${month}-01T00:00:00` },
+        title,
+        schedule_kind: 'once',
+        schedule_expr: `${year}-${month}-01T00:00:00`,
       });
       expect(answer.status, answer.text).to.equal(201);
       made.push(answer.textAt('id'));

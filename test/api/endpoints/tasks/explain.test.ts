@@ -248,7 +248,7 @@ describe('an explanation', () => {
     expectWords(answer, first, '"report"', '2 h', one, 'no such report');
   });
 
-  it('of a run whose task was paused first says so', async () => {
+  it('of a run says so if its task was paused before it started', async () => {
     const task = await world.create();
     const at = world.nextHour;
     const [run = ''] = await world.until(at + 20).decide(task);

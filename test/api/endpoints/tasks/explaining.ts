@@ -63,7 +63,7 @@ export class ExplainedWorld {
     return answer.textAt('id');
   }
 
-  /** A command on a task with the caller's reason. */
+  /** Sends a command on a task with the caller's reason. */
   async command(
     task: string,
     command: string,
@@ -91,7 +91,7 @@ export class ExplainedWorld {
     const requested: string[] = [];
     for (;;) {
       const now = clock.now();
-      const schedule = await this.rhythm(task);
+      const schedule = await this.#scheduleState(task);
       const { definition, anchor } = ruleInForce(schedule);
       const { state } = await load(store, streams.task(task), taskFold);
       const whole = { ...requireTask(state).definition, ...definition };
@@ -103,7 +103,7 @@ export class ExplainedWorld {
         missedOrder((await load(store, streams.operations(), operationsFold)).state),
       );
       if (decision.events.length === 0) return requested;
-      const context = { ...this.context('scheduler'), tzVersion };
+      const context = { ...this.#context('scheduler'), tzVersion };
       const stream = streams.fires(task);
       const expected = schedule.fires?.revision ?? 'none';
       await store.append(stream, toNewEvents(stream, decision.events, context), expected);
@@ -112,14 +112,14 @@ export class ExplainedWorld {
           runId,
           request,
           rules: definition,
-          context: this.context('scheduler'),
+          context: this.#context('scheduler'),
         });
         requested.push(runId);
       }
     }
   }
 
-  private async rhythm(task: string): Promise<ScheduleState> {
+  async #scheduleState(task: string): Promise<ScheduleState> {
     const { store } = this.api;
     const both: readonly RecordedEvent[] = [
       ...(await store.readStream(streams.task(task))),
@@ -156,7 +156,7 @@ export class ExplainedWorld {
       prior_steps: [],
       overlap_policy: definition.overlap_policy,
     };
-    const context = this.context('scheduler');
+    const context = this.#context('scheduler');
     await requestRun(store, { runId, request, rules: definition, context });
     return runId;
   }
@@ -182,7 +182,7 @@ export class ExplainedWorld {
     return this.api.append(streams.run(run), [event]);
   }
 
-  private context(source: string): CommandContext {
+  #context(source: string): CommandContext {
     const now = this.api.clock.now();
     const commandId = newId(now);
     return { commandId, actor: 'service', source, correlationId: commandId, now };

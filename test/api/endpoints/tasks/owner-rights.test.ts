@@ -15,7 +15,7 @@ describe('the tasks of an agent that lost its rights', () => {
   };
   const loseScope = async (owner: SignedIn, task: string): Promise<void> => {
     await api().admin.client.put(`/agents/${owner.id}`, { scopes: ['tasks:read'] });
-    // As the leading scheduler does.
+    // Paused as the leading scheduler would.
     const data = { by_failures: false, cause: 'scope_lost' } as const;
     const stream = `task-${task}`;
     const now = api().clock.now();
@@ -24,7 +24,7 @@ describe('the tasks of an agent that lost its rights', () => {
     await api().store.append(stream, events, 'any');
   };
 
-  it('show why they are paused', async () => {
+  it('show why they were paused', async () => {
     const { owner, task } = await owned();
     const before = await owner.client.get(`/tasks/${task}`);
     expect(before.at('pause_reason')).to.equal(null);
@@ -37,7 +37,7 @@ describe('the tasks of an agent that lost its rights', () => {
     expect(audited.at('items.0.type'), audited.text).to.equal('TaskPaused');
   });
 
-  it('cannot be resumed before their agent has the scope again', async () => {
+  it('cannot be resumed until their agent has the scope again', async () => {
     const { admin } = api();
     const { owner, task } = await owned();
     await loseScope(owner, task);
@@ -50,7 +50,7 @@ describe('the tasks of an agent that lost its rights', () => {
     expect([shown.at('status'), shown.at('pause_reason')]).to.deep.equal(['active', null]);
   });
 
-  it('are not run, backfilled or retried by hand while it is disabled', async () => {
+  it('cannot be run, backfilled or retried manually while it is disabled', async () => {
     const { admin } = api();
     const { owner, task } = await owned();
     await admin.client.post(`/agents/${owner.id}/disable`);
@@ -68,7 +68,7 @@ describe('the tasks of an agent that lost its rights', () => {
     }
   });
 
-  it('may be given to an agent that never had the scope, which an admin decides', async () => {
+  it('may be given by an admin to an agent that never had the scope', async () => {
     const never = await api().signIn(['tasks:read']);
     const created = await api().admin.client.post('/tasks', plainTask(never.id));
     expect(created.status, created.text).to.equal(201);
@@ -76,7 +76,7 @@ describe('the tasks of an agent that lost its rights', () => {
     expect(run.status, run.text).to.equal(200);
   });
 
-  it('are not given to an agent that has lost the scope', async () => {
+  it('cannot be given to an agent that has lost the scope', async () => {
     const { admin } = api();
     const without = await api().signIn(['tasks:write']);
     await admin.client.put(`/agents/${without.id}`, { scopes: ['tasks:read'] });
@@ -99,7 +99,7 @@ describe('an explanation of a task whose agent was disabled', () => {
     expect(held.textAt('message')).to.match(/ada \(.*\) disabled the task's agent at 2027-03-01T/);
     expect(held.textAt('message')).to.match(/Nothing fires until the agent is enabled\./);
     await world.person.client.post(`/agents/${owner.id}/enable?missed=latest`);
-    // The test's scheduler knows no agents: it decides by the task's own policy, an hour late.
+    // The test's scheduler does not know agents, so it decides by the task's own policy, an hour late.
     await world.until(at + 50 * minute).decide(task);
     const decided = await world.explain(task, at);
     expect(decided.textAt('message')).to.match(/because its agent was disabled/);

@@ -56,7 +56,7 @@ describe('a task with many changes', () => {
   }
 
   for (let seed = 1; seed <= 6; seed += 1) {
-    it(`was at each position what the view showed then, and is explained as the log decides (${seed})`, async () => {
+    it(`is shown as of each position as the view showed it then, and explained as the log decides (${seed})`, async () => {
       const task = await lived(below(seed));
       const events = await eventsOf(task);
       let document: TaskDocument | null = null;
@@ -67,7 +67,13 @@ describe('a task with many changes', () => {
         const { status, next_run_at, exhausted, revision, updated_at, schedule_expr, max_runs } =
           document as TaskDocument;
         expect(answer.json, `as of ${event.position}`).to.deep.include({
-          ...{ status, next_run_at, exhausted, revision, updated_at, schedule_expr, max_runs },
+          status,
+          next_run_at,
+          exhausted,
+          revision,
+          updated_at,
+          schedule_expr,
+          max_runs,
         });
       }
       for (const event of events) {

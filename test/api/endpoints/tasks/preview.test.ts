@@ -146,7 +146,7 @@ describe('a preview', () => {
       expect((await fires({ task_id }))[0]).to.equal(next_run_at);
     });
 
-    it('accepts no schedule field beside it', async () => {
+    it('accepts no schedule field in addition to the task', async () => {
       const answer = await preview({ task_id: await created({}), timezone: 'UTC' });
       expect(answer.status).to.equal(400);
       expect(answer.at('details.field')).to.equal('timezone');

@@ -27,7 +27,7 @@ describe('a run that its caller waits for', () => {
     expect(answer.at('details.run.state')).to.equal('queued');
   });
 
-  /** The next followers of the log. */
+  /** Counts the subscriptions to the log that start, and those that end. */
   const following = (): { readonly count: number; readonly over: number } => {
     const seen = { count: 0, over: 0 };
     const subscribe = api.store.subscribe.bind(api.store);

@@ -11,7 +11,7 @@ const params_schema = {
   additionalProperties: false,
 };
 
-/** Only run by hand: nobody publishes under its topic. */
+/** The task is only run manually, as nobody publishes under its topic. */
 const byHand = { schedule_kind: 'event', schedule_expr: 'never.published' };
 
 describe('params over HTTP', () => {
@@ -35,7 +35,7 @@ describe('params over HTTP', () => {
     (await api().admin.client.get(`/runs/${runId}${query}`)).at('params');
 
   describe('of a task', () => {
-    it('have a schema, which the task shows, and which can be changed and removed', async () => {
+    it('have a schema, which the task shows and which can be changed and removed', async () => {
       const { client } = api().admin;
       const id = await taskWith({ shop: 'a' });
       const path = `/tasks/${id}`;
@@ -76,7 +76,7 @@ describe('params over HTTP', () => {
       });
     }
 
-    it('are refused when a change makes them wrong', async () => {
+    it('are rejected when a change makes them invalid', async () => {
       const id = await taskWith({ limit: 1 }, byHand);
       const path = `/tasks/${id}`;
       const scheduled = { schedule_kind: 'cron', schedule_expr: '0 9 * * *' };
@@ -92,10 +92,10 @@ describe('params over HTTP', () => {
       expect(refused.at('details')).to.deep.equal({ field: 'params_schema', limit: 64 * 1024 });
     });
 
-    it('warn where runs by events would lack a required one', async () => {
+    it('cause a warning if runs of events would lack a required param', async () => {
       const created = await create({}, byHand);
       const warning =
-        'payload.params.shop: is required by params_schema and has no default, so that runs triggered by events fail';
+        'payload.params.shop: is required by params_schema and has no default, so runs triggered by events will fail';
       expect(created.at('warnings')).to.include(warning);
       const shown = await api().admin.client.get(`/tasks/${created.textAt('id')}`);
       expect(shown.at('warnings')).to.include(warning);
@@ -146,7 +146,7 @@ describe('params over HTTP', () => {
       expect(after).to.deep.equal({ shop: 'a', limit: 5 });
     });
 
-    it('are refused with 400 and the path of the key, and nothing is requested', async () => {
+    it('are rejected with 400 and the path of the key, and nothing is requested', async () => {
       const { client } = api().admin;
       const id = await taskWith({ shop: 'a' });
       for (const [params, message] of [
@@ -163,7 +163,7 @@ describe('params over HTTP', () => {
       expect((await client.get(`/runs?task_id=${id}`)).at('total')).to.equal(0);
     });
 
-    it('must supply what an event task has no default for', async () => {
+    it('must supply those for which an event task has no default', async () => {
       const id = await taskWith({}, byHand);
       const refused = await api().admin.client.post(`/tasks/${id}/run_now`);
       expect(refused.at('message')).to.equal('params.shop: is required by params_schema');
@@ -179,7 +179,7 @@ describe('params over HTTP', () => {
       expect(refused.at('details.field')).to.equal('params');
     });
 
-    it('are refused when a pattern takes too long, and the service goes on', async () => {
+    it('are rejected when a pattern takes too long, and the service continues', async () => {
       const slow = { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } };
       const id = await taskWith({}, { params_schema: slow });
       const params = { a: `${'a'.repeat(60)}!` };
@@ -188,7 +188,7 @@ describe('params over HTTP', () => {
       expect(refused.at('message')).to.contain('takes too long to check');
     });
 
-    it('belong to a command: a repeated key needs the same ones', async () => {
+    it('belong to a command, so a repeated key needs the same params', async () => {
       const { client } = api().admin;
       const id = await taskWith({ shop: 'a' });
       const keyed = { headers: { 'idempotency-key': `params-${id}` } };
@@ -200,7 +200,7 @@ describe('params over HTTP', () => {
       expect((await client.post(path, undefined, keyed)).status).to.equal(409);
     });
 
-    it("show a mask in place of a secret's value that the pipeline reads", async () => {
+    it('show a mask in place of secrets that the pipeline reads', async () => {
       const { TOKEN = '' } = pipelineSecrets;
       const pipeline = [
         { uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
@@ -215,7 +215,7 @@ describe('params over HTTP', () => {
       const { client } = api().admin;
       const id = await taskWith({ shop: 'a' });
       const runId = await run(id, { limit: 5 });
-      // Memory has the task as it is now, and not as it was.
+      // Memory has only the present task.
       await client.put(`/tasks/${id}`, { title: 'Changed' });
       await client.get(`/tasks/${id}`);
       api().store.away = true;
@@ -227,7 +227,7 @@ describe('params over HTTP', () => {
       expect(await paramsOf(runId)).to.deep.equal({ shop: 'a', limit: 5 });
     });
 
-    it('are kept where the overlap policy skips it', async () => {
+    it('are kept if the overlap policy skips it', async () => {
       const id = await taskWith({ shop: 'a' }, { overlap_policy: 'skip' });
       await run(id);
       const skipped = await run(id, { limit: 5 });
@@ -235,7 +235,7 @@ describe('params over HTTP', () => {
       expect(await paramsOf(skipped)).to.deep.equal({ shop: 'a', limit: 5 });
     });
 
-    it('stand beside the event that triggered it', async () => {
+    it('are shown beside the event that triggered it', async () => {
       const { id: agent, client } = api().admin;
       const id = await taskWith({ shop: 'a' });
       const runId = await run(id);
@@ -272,7 +272,7 @@ describe('params over HTTP', () => {
       expect(shown.at('params')).to.deep.equal({ limit: 5 });
     });
 
-    it('are none by default, and refused by the schema of the task', async () => {
+    it('are empty by default, and rejected if they do not match the schema of the task', async () => {
       const { client } = api().admin;
       const id = await taskWith({ shop: 'a' });
       const plain = await client.post(`/tasks/${id}/backfill`, { ...span, dry_run: true });

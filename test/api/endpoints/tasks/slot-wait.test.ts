@@ -26,8 +26,8 @@ const limited = (scope: string, id: string, taken = 2) => ({
   limits_reached: [{ scope, id, taken, limit: taken }],
 });
 
-describe('what a run that is ready waits for', () => {
-  it('is a slot of its agent, or of its namespace, whose limit is reached in every process', async () => {
+describe('the resource that a ready run waits for', () => {
+  it('is a slot of its agent or namespace, if that limit is reached in every process', async () => {
     expect(await waitAmong(limited('agent', 'ada', 8))).to.equal(
       'a slot of its agent: 8 of 8 in use',
     );
@@ -39,14 +39,14 @@ describe('what a run that is ready waits for', () => {
     );
   });
 
-  it('is any slot while all are taken', async () => {
+  it('is any slot if all are taken', async () => {
     expect(await waitAmong(full)).to.equal('a slot: 8 of 8 in use');
     expect(await waitAmong(full, limited('agent', 'ada'))).to.equal(
       'a slot: 8 of 8 in use; a slot of its agent: 2 of 2 in use',
     );
   });
 
-  it('is nothing while a process has a slot for it, or may have', async () => {
+  it('is nothing if a process has, or may have, a slot for it', async () => {
     expect(await waitAmong()).to.equal(null);
     expect(await waitAmong(free, full)).to.equal(null);
     expect(await waitAmong(limited('agent', 'bob'))).to.equal(null);

@@ -11,7 +11,7 @@ describe('commands on a task over HTTP', () => {
     return { id: created.textAt('id'), created, client };
   };
 
-  it('request a run now, also of a paused task, but not of a canceled one', async () => {
+  it('request a run now, even of a paused task, but not of a canceled one', async () => {
     const { id, client } = await task();
     const run = await client.post(`/tasks/${id}/run_now`);
     expect(run.status, run.text).to.equal(200);

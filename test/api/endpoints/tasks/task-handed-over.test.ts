@@ -21,7 +21,7 @@ describe('a task with a new owner', () => {
     const answer = await api().admin.client.put(`/tasks/${task}`, { created_by: present.id });
     expect(answer.status, answer.text).to.equal(200);
   };
-  /** The present owner may do what the former one may not. */
+  /** Expects that the former owner is refused, and that the present one succeeds. */
   const expectHandedOver = async (path: string, body?: object): Promise<ReceivedResponse> => {
     const refused = await former.client.post(path, body);
     expect(refused.status, refused.text).to.equal(403);
@@ -38,7 +38,7 @@ describe('a task with a new owner', () => {
     expect(answer.at('details.run_id')).to.equal(run);
   });
 
-  it('lets its owner retry its failed runs, from the step and from the start', async () => {
+  it('lets its owner retry its failed runs, from the failed step and from the start', async () => {
     const failed = [await runs.failed(task), await runs.failed(task)];
     await handOver();
     for (const [index, from] of ['failed_step', 'start'].entries()) {

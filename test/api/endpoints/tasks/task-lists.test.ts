@@ -8,6 +8,8 @@ interface Outcome {
   readonly task_id: string;
   readonly runs: readonly { readonly id: string; readonly state: string }[];
   readonly p95_execution_time_seconds: number | null;
+  readonly failing: boolean;
+  readonly failed_in_period: boolean;
 }
 
 for (const [title, stores] of [
@@ -47,6 +49,7 @@ for (const [title, stores] of [
       const states = busy?.runs.map(({ state }) => state);
       expect(states).to.deep.equal(['succeeded', 'failed', ...Array(18).fill('succeeded')]);
       expect(busy?.p95_execution_time_seconds).to.be.closeTo(2, 0.5);
+      expect(busy).to.include({ failing: false, failed_in_period: true });
       expect(found.map(({ task_id }) => task_id)).to.deep.equal([task]);
     });
 
@@ -59,7 +62,9 @@ for (const [title, stores] of [
         ['gamma', '05'],
       ] as const) {
         const task = await world.create({
-          ...{ ...fields, title: name, schedule_expr: `2027-${month}-01T00:00:00` },
+          ...fields,
+          title: name,
+          schedule_expr: `2027-${month}-01T00:00:00`,
         });
         if (name === 'gamma') await world.command(task, 'pause');
       }
@@ -70,6 +75,94 @@ for (const [title, stores] of [
       const first = await world.person.client.get(`/tasks?tag=${tag}&sort=title&limit=2`);
       const cursor = first.textAt('next_cursor');
       expect(await titles(`tag=${tag}&sort=title&cursor=${cursor}`)).to.deep.equal(['gamma']);
+    });
+
+    it('is sorted by owner, slowness or health, over all pages', async () => {
+      const { client } = world.person;
+      const tags = ['ranked'];
+      const zoe = await api().signIn(['tasks:read', 'tasks:write'], 'Zoe');
+      const ran = async (title: string, seconds: number, ...ends: readonly string[]) => {
+        const task = await world.create({ title, tags, schedule_expr: '* * * * *' });
+        for (const error of ends) {
+          const at = Math.ceil(api().clock.now() / minute) * minute;
+          const [run = ''] = await world.until(at + 20).decide(task);
+          await world.work(task, run, seconds, error === '' ? undefined : error);
+        }
+        return task;
+      };
+      const paused = await ran('paused', 9, 'no ink');
+      await world.command(paused, 'pause');
+      const first = await ran('failing first', 3, 'no ink');
+      const fine = await ran('fine', 4, '');
+      const last = await ran('failing last', 2, '', 'no ink');
+      const unsteady = await ran('unsteady', 1, 'no ink', '');
+      await world.create({ title: 'fresh', tags });
+      expect((await client.put(`/tasks/${fine}`, { created_by: zoe.id })).status).to.equal(200);
+      for (const task of [first, fine, last, unsteady]) await world.decide(task);
+      const after = await api().store.head();
+      const by = (sort: string, more = '') =>
+        titles(`tag=ranked&sort=${sort}&after=${after}${more}`);
+      expect(await by('p95')).to.deep.equal([
+        ...['paused', 'fine', 'failing first', 'failing last', 'unsteady', 'fresh'],
+      ]);
+      const worst = ['failing last', 'failing first', 'paused', 'unsteady', 'fresh', 'fine'];
+      expect(await by('health')).to.deep.equal(worst);
+      expect(await by('owner')).to.deep.equal([
+        ...['fresh', 'unsteady', 'failing last', 'failing first', 'paused', 'fine'],
+      ]);
+      // Some fires have been due and undecided for more than a minute.
+      world.until(api().clock.now() + 3 * minute);
+      expect((await by('health')).slice(0, 4)).to.deep.equal([
+        ...['failing last', 'failing first', 'unsteady', 'fine'],
+      ]);
+      const pages: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const more = cursor === '' ? '' : `&cursor=${cursor}`;
+        const page = await client.get(`/tasks?tag=ranked&sort=p95&limit=4${more}`);
+        expect(page.json).to.include({ total: 6 });
+        pages.push(...(page.json['items'] as { title: string }[]).map(({ title }) => title));
+        cursor = page.at('next_cursor') as string | null;
+      }
+      expect(pages).to.deep.equal(await by('p95'));
+      expect(await by('p95', '&offset=4')).to.deep.equal(['unsteady', 'fresh']);
+      const busy = (await outcomesOf(last, unsteady)).map(({ failing, failed_in_period }) => [
+        ...[failing, failed_in_period],
+      ]);
+      expect(busy).to.deep.equal([
+        [true, true],
+        [false, true],
+      ]);
+      // The order would reveal the results of runs.
+      const refused = await zoe.client.get('/tasks?sort=health');
+      expect([refused.status, refused.at('details.required_scopes')]).to.deep.equal([
+        403,
+        ['runs:read'],
+      ]);
+      expect((await zoe.client.get('/tasks?sort=owner')).status).to.equal(200);
+      // A cursor does not reveal how many agents have no such tasks.
+      await api().signIn(['tasks:read'], 'Aaron');
+      const owned = await client.get(`/tasks?sort=owner&limit=1&after=${await api().store.head()}`);
+      const place = Buffer.from(owned.textAt('next_cursor'), 'base64url').toString();
+      expect(JSON.parse(place)).to.have.deep.property('1', [0]);
+      const foreign = await client.get(
+        `/tasks?sort=owner&cursor=${(await client.get('/tasks?sort=p95&limit=1')).textAt('next_cursor')}`,
+      );
+      expect(foreign.at('details.field')).to.equal('cursor');
+    });
+
+    it('can be filtered by a secret that tasks use', async () => {
+      const using = (...names: readonly string[]) => {
+        const headers = Object.fromEntries(names.map((name) => [name, `\${secrets.${name}}`]));
+        const step = { uses: 'http.request', with: { url: 'http://a.example/', headers } };
+        return { title: names.join(' and '), payload: { pipeline: [step] } };
+      };
+      const changed = await world.create(using('ONE', 'TWO'));
+      await world.create(using('TWO', 'THREE'));
+      expect(await titles('secret=ONE')).to.deep.equal(['ONE and TWO']);
+      expect(await titles('secret=TWO')).to.deep.equal(['TWO and THREE', 'ONE and TWO']);
+      await world.person.client.put(`/tasks/${changed}`, using('FOUR'));
+      expect(await titles('secret=ONE')).to.deep.equal([]);
+      expect(await titles('secret=FOUR')).to.deep.equal(['FOUR']);
     });
 
     it('says who paused a task or snoozed its next run, when and why', async () => {
@@ -102,7 +195,7 @@ for (const [title, stores] of [
       expect((await shown())['snoozed']).to.equal(null);
     });
 
-    it('is checked as saving would, without a change', async () => {
+    it('is unchanged by a check of a definition, which finds what saving would reject', async () => {
       const task = await world.create();
       const { client } = world.person;
       const check = (body: object) => client.post('/tasks/check', body);

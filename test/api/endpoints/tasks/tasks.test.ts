@@ -34,7 +34,7 @@ describe('the tasks of the HTTP interface', () => {
     expect(Date.parse(created.textAt('next_run_at'))).to.be.greaterThan(Date.now());
   });
 
-  it('shows the response of the creation again immediately after it', async () => {
+  it('shows a created task at once, exactly as its creation returned it', async () => {
     const { admin } = api();
     const created = await admin.client.post('/tasks', plainTask(admin.id));
     const shown = await admin.client.get(created.header('Location'));

@@ -6,7 +6,7 @@ import { newTool, OpenJobs, type GivenJob, type TestWorker } from './open-jobs.t
 
 const MIB = 1_048_576;
 
-/** All requests about a job that have a body, with one of so many bytes. */
+/** All requests about a job that have a body, each with a body of the given size in bytes. */
 const requestsOf = (
   worker: TestWorker,
   { job_id, lease }: GivenJob,
@@ -39,7 +39,7 @@ for (const [kind, maxBodyBytes] of [
   ['smaller', 2048],
   ['larger', 4 * MIB],
 ] as const) {
-  describe(`the body of a request about a job, where SVC_MAX_BODY_BYTES is ${kind}`, () => {
+  describe(`the body of a request about a job, if SVC_MAX_BODY_BYTES is ${kind}`, () => {
     const api = useRunningApi({ maxBodyBytes });
     let worker: TestWorker;
     let job: GivenJob;
@@ -71,7 +71,7 @@ for (const [kind, maxBodyBytes] of [
 describe('a service that is stopping', () => {
   const api = useRunningApi();
 
-  it('answers requests for jobs with 503, and says when to ask again', async () => {
+  it('responds to requests for jobs with 503, and says when to ask again', async () => {
     const open = await OpenJobs.make(api());
     const worker = await open.worker([newTool()]);
     const waiting = worker.poll('?wait=30');

@@ -15,8 +15,8 @@ describe('jobs over HTTP', () => {
   });
   const isWaiting = () => found(() => (api().jobs.waiting > 0 ? true : undefined));
 
-  describe('a worker that asks', () => {
-    it('gets a job with all that it needs', async () => {
+  describe('a worker that asks for jobs', () => {
+    it('gets a job with everything it needs', async () => {
       const tool = newTool();
       const worker = await open.worker([tool]);
       const { runId, jobId } = await open.open({ tool, arguments: { to: 'me' }, tries: 3 });
@@ -45,7 +45,7 @@ describe('jobs over HTTP', () => {
       expect((await waiting).job_id).to.equal(jobId);
     });
 
-    it('gets nothing once its time is over', async () => {
+    it('gets nothing once its waiting time is over', async () => {
       const worker = await open.worker([newTool()]);
       expect(await worker.jobs('?wait=0.05')).to.deep.equal([]);
     });
@@ -94,7 +94,7 @@ describe('jobs over HTTP', () => {
       expect((await newer.job()).job_id).to.equal(fitting.jobId);
     });
 
-    it('gets a job not before its time', async () => {
+    it('gets no job before its earliest start', async () => {
       const tool = newTool();
       const worker = await open.worker([tool]);
       const notBefore = api().clock.now() + 300;
@@ -104,7 +104,7 @@ describe('jobs over HTTP', () => {
       expect(api().clock.now()).to.be.at.least(notBefore);
     });
 
-    it('takes no job if its client has left', async () => {
+    it('takes no job if its client has disconnected', async () => {
       const tool = newTool();
       const worker = await open.worker([tool]);
       const { hostname, port } = new URL(api().url);
@@ -123,7 +123,7 @@ describe('jobs over HTTP', () => {
       expect((await worker.job()).job_id).to.equal(jobId);
     });
 
-    it('shares the jobs with other workers: each is given once', async () => {
+    it('shares the jobs with other workers, and no job is given twice', async () => {
       const tool = newTool();
       const workers = await Promise.all([1, 2, 3].map(() => open.worker([tool])));
       const polls = workers.map((worker) => worker.jobs('?wait=1&max=100'));
@@ -147,7 +147,7 @@ describe('jobs over HTTP', () => {
   }
 
   describe('a result', () => {
-    it('ends the wait of the step, by the worker', async () => {
+    it('ends the wait of the step, and names the worker', async () => {
       const { worker, job, runId } = await taken();
       const result = { sent: true };
       const done = await worker.say(job, 'complete', { lease: job.lease, result });
@@ -161,13 +161,15 @@ describe('jobs over HTTP', () => {
       });
     });
 
-    it('counts once: a second one is refused, and recorded', async () => {
+    it('counts once; a second one is rejected and recorded', async () => {
       const { worker, job, runId } = await taken();
       await worker.say(job, 'complete', { lease: job.lease, result: 1 });
       const again = await worker.say(job, 'complete', { lease: job.lease, result: 2 });
       expect(again.status).to.equal(409);
       const failed = await worker.say(job, 'fail', {
-        ...{ lease: job.lease, error: 'x', retryable: true },
+        lease: job.lease,
+        error: 'x',
+        retryable: true,
       });
       expect(failed.status).to.equal(409);
       expect(await open.eventsOf(runId, 'RunStepResumed')).to.have.length(1);
@@ -179,7 +181,7 @@ describe('jobs over HTTP', () => {
       });
     });
 
-    it('is the error of a failed try', async () => {
+    it('may be the error of a failed try', async () => {
       const { worker, job, runId } = await taken();
       const body = { lease: job.lease, error: 'the mailbox is full', retryable: true };
       expect((await worker.say(job, 'fail', body)).status).to.equal(200);
@@ -199,15 +201,16 @@ describe('jobs over HTTP', () => {
       expect(await open.eventsOf(runId, 'RunStepResumed')).to.have.length(0);
     });
 
-    it('of a job that never existed is answered with 404', async () => {
+    it('for a job that never existed gets 404', async () => {
       const { worker, job } = await taken();
       const answer = await worker.say({ job_id: UNKNOWN }, 'complete', {
-        ...{ lease: job.lease, result: 1 },
+        lease: job.lease,
+        result: 1,
       });
       expect(answer.status).to.equal(404);
     });
 
-    it('over 1 MiB is answered with 413, and a large one becomes an artifact', async () => {
+    it('over 1 MiB gets 413, and a smaller but large one becomes an artifact', async () => {
       const { worker, job, runId } = await taken();
       const { lease } = job;
       const tooLarge = await worker.say(job, 'complete', { lease, result: 'x'.repeat(1_100_000) });
@@ -219,7 +222,7 @@ describe('jobs over HTTP', () => {
       expect(resumed?.['result']).to.include({ size_bytes: 900_002 });
     });
 
-    it('after the run was canceled is refused, and the worker is told to stop', async () => {
+    it('after the run was canceled is rejected, and the worker is told to stop', async () => {
       const { worker, job, runId } = await taken();
       await api().admin.client.post(`/runs/${runId}/cancel`);
       const beat = await worker.say(job, 'heartbeat', { lease: job.lease });
@@ -231,7 +234,7 @@ describe('jobs over HTTP', () => {
   });
 
   describe('many results', () => {
-    it('are answered each by itself', async () => {
+    it('each get their own outcome', async () => {
       const tool = newTool();
       const worker = await open.worker([tool]);
       for (let n = 0; n < 4; n += 1) await open.open({ tool });
@@ -260,7 +263,7 @@ describe('jobs over HTTP', () => {
       expect(audit.text).to.contain('"status":409');
     });
 
-    it('of a worker that was replaced are answered each by itself, as their leases last', async () => {
+    it('of a replaced worker each get their own outcome, as their leases are still valid', async () => {
       const tool = newTool();
       const worker = await open.worker([tool], { name: 'replaced' });
       await open.open({ tool });
@@ -291,7 +294,9 @@ describe('jobs over HTTP', () => {
     it('are at most 100', async () => {
       const worker = await open.worker([newTool()]);
       const results = Array.from({ length: 101 }, () => ({
-        ...{ job_id: UNKNOWN, lease: 'x', result: 1 },
+        job_id: UNKNOWN,
+        lease: 'x',
+        result: 1,
       }));
       const answer = await worker.agent.client.post(`/workers/${worker.id}/results`, { results });
       expect(answer.status).to.equal(400);
@@ -299,7 +304,7 @@ describe('jobs over HTTP', () => {
   });
 
   describe('a heartbeat', () => {
-    it('shows progress and lines of the log at once, masked', async () => {
+    it('shows progress and log lines at once, masked', async () => {
       const payload = {
         pipeline: [
           { id: 'one', uses: 'http.request', with: { url: 'http://a/', body: '${secrets.TOKEN}' } },
@@ -338,7 +343,7 @@ describe('jobs over HTTP', () => {
       expect(run.at('log.50.message')).to.equal('the log of a step is limited to 50 lines');
     });
 
-    it('with another lease is refused', async () => {
+    it('with another lease is rejected', async () => {
       const { worker, job } = await taken();
       expect((await worker.say(job, 'heartbeat', { lease: 'x' })).status).to.equal(409);
       const unknown = await worker.say({ job_id: UNKNOWN }, 'heartbeat', { lease: 'x' });
@@ -370,7 +375,7 @@ describe('jobs over HTTP', () => {
       expect(await reasonOf(runId)).to.equal(reason);
     });
 
-    it('says that all workers are busy, or who does it', async () => {
+    it('says that all workers are busy, or which one is doing it', async () => {
       const tool = newTool();
       const worker = await open.worker([tool], { name: 'mailer' });
       const { runId } = await open.open({ tool });

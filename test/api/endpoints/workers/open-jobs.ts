@@ -25,7 +25,7 @@ export interface GivenJob {
   readonly deadline: string;
 }
 
-/** Which job to make. */
+/** The properties of a job to create. */
 export interface Wanted {
   readonly tool: string;
   readonly arguments?: unknown;
@@ -131,16 +131,27 @@ export class OpenJobs {
       {
         type: 'RunRequested',
         data: {
-          ...{ task_id: this.#taskId, task_revision: 0, created_by: this.#api.admin.id },
-          ...{ trigger: 'manual', scheduled_for: null, priority, run_at: at, event: null },
-          ...{ retry_of: null, prior_steps: [], overlap_policy: 'allow' },
+          task_id: this.#taskId,
+          task_revision: 0,
+          created_by: this.#api.admin.id,
+          trigger: 'manual',
+          scheduled_for: null,
+          priority,
+          run_at: at,
+          event: null,
+          retry_of: null,
+          prior_steps: [],
+          overlap_policy: 'allow',
         },
       },
       { type: 'RunStarted', data: { worker: 'w', attempt: 1, leased_until: at } },
       {
         type: 'RunStepSuspended',
         data: {
-          ...{ step: 'one', wait_id: jobId, task_id: this.#taskId, attempt: 1 },
+          step: 'one',
+          wait_id: jobId,
+          task_id: this.#taskId,
+          attempt: 1,
           waits_for: {
             kind: 'job',
             tool: wanted.tool,
@@ -167,7 +178,7 @@ export class OpenJobs {
     return events.filter((event) => event.type === type).map(({ data }) => data as JsonObject);
   }
 
-  /** The run as clients see it, once it has what is asked for. */
+  /** The run as clients see it, once it meets a condition. */
   run(runId: string, has: (run: ReceivedResponse) => boolean): Promise<ReceivedResponse> {
     return found(async () => {
       const run = await this.#api.admin.client.get(`/runs/${runId}`);

@@ -19,7 +19,7 @@ describe('workers over HTTP', () => {
   });
 
   describe('a registration', () => {
-    it('answers with the id, the length of a lease and the pace of heartbeats', async () => {
+    it('returns the id, the length of a lease and the interval of heartbeats', async () => {
       const { client } = await api().signIn(['jobs:work']);
       const body = { name: 'one', slots: 2, tools: [tool('reg.one')] };
       const answer = await client.post('/workers', body);
@@ -60,7 +60,7 @@ describe('workers over HTTP', () => {
       expect(fields).to.deep.equal(['tools.0.schema', 'tools.2.name']);
     });
 
-    it('is repeated with its Idempotency-Key, and makes one worker', async () => {
+    it('creates one worker even if it is repeated with its Idempotency-Key', async () => {
       const { client } = await api().signIn(['jobs:work']);
       const body = { name: 'keyed', slots: 2, tools: [tool('reg.keyed')] };
       const headers = { 'idempotency-key': 'register-1' };
@@ -117,33 +117,33 @@ describe('workers over HTTP', () => {
       expect(good.at('warnings')).to.deep.equal([]);
     });
 
-    it('has the schema that was registered last, of whichever agent', async () => {
+    it('has the schema that any agent registered last', async () => {
       await open.worker([tool('mail.later', needs('to'))]);
       await open.worker([tool('mail.later', needs('address'))]);
       const bad = await api().admin.client.post('/tasks', taskOf('mail.later', { to: 'me' }));
       expect(bad.at('details.field')).to.equal('payload.pipeline.0.with.address');
     });
 
-    it('stays known after its workers are gone', async () => {
+    it('is still known after its workers are gone', async () => {
       const worker = await open.worker([tool('mail.gone', needs('to'))]);
       await worker.agent.client.delete(`/workers/${worker.id}`);
       const bad = await api().admin.client.post('/tasks', taskOf('mail.gone', {}));
       expect(bad.status).to.equal(400);
     });
 
-    it('is listed for pipelines, and refuses a call outside of a run', async () => {
+    it('is listed for pipelines, and rejects a call outside a run', async () => {
       await open.worker(['mail.direct']);
       const listed = api()
         .tools.of('default')
         .list()
         .find(({ name }) => name === 'mail.direct');
       expect(listed?.isExternal).to.equal(true);
-      expect(() => listed?.run({}, {} as never)).to.throw(/only for the step of a run/);
+      expect(() => listed?.run({}, {} as never)).to.throw(/only for steps of runs/);
     });
   });
 
   describe('the list', () => {
-    it('shows what a worker offers, has and when it was last heard of', async () => {
+    it('shows the tools and jobs of a worker, and when it was last heard of', async () => {
       const worker = await open.worker(['list.tool'], { labels: { region: 'eu' } });
       const { runId, jobId } = await open.open({ tool: 'list.tool' });
       await worker.job();
@@ -197,7 +197,7 @@ describe('workers over HTTP', () => {
       expect(listed.at('items.0.id')).to.equal(worker.id);
     });
 
-    it('has its waiting request answered at once', async () => {
+    it('gets a response to its waiting request at once', async () => {
       const worker = await open.worker(['drain.waiting']);
       const waiting = worker.poll('?wait=30');
       await found(() => (api().jobs.waiting > 0 ? true : undefined));
@@ -205,7 +205,7 @@ describe('workers over HTTP', () => {
       expect((await waiting).json).to.deep.equal({ jobs: [] });
     });
 
-    it('may be drained by an operator, who does not work for it', async () => {
+    it('may be drained by an operator, even without the scope jobs:work', async () => {
       const worker = await open.worker(['drain.operator']);
       const { client } = await api().signIn(['ops']);
       const drained = await client.delete(`/workers/${worker.id}`);
@@ -223,7 +223,7 @@ describe('workers over HTTP', () => {
     });
   });
 
-  it('answers for unknown workers with 404, and for those of other agents with 403', async () => {
+  it('responds with 404 for unknown workers, and with 403 for those of other agents', async () => {
     const worker = await open.worker(['other.agents']);
     const { client } = await api().signIn(['jobs:work']);
     expect((await client.post(`/workers/${UNKNOWN}/jobs`)).status).to.equal(404);

@@ -21,7 +21,7 @@ import { eventually } from '../../../support/signals.ts';
 const RUNS = 900;
 
 describe('threads that fill a view', function () {
-  this.timeout(60_000);
+  this.timeout(240_000);
   let harness: ProjectorHarness;
   let threads: FillingThreads;
   beforeEach(async () => {
@@ -61,7 +61,11 @@ describe('threads that fill a view', function () {
 
   const order = async (fields: Partial<FillOrder> = {}): Promise<FillOrder> => ({
     head: await harness.store.head(),
-    ...{ name: 'runs', generation: 1, fence: 1, batchSize: 50, endsAtPoison: true },
+    name: 'runs',
+    generation: 1,
+    fence: 1,
+    batchSize: 50,
+    endsAtPoison: true,
     skipped: new Set<string>(),
     ...fields,
   });
@@ -103,7 +107,7 @@ describe('threads that fill a view', function () {
     database.close();
   }
 
-  it('build the first generation, then the next one as ordered, and the view continues from there', async () => {
+  it('build the first generation and an ordered next one, from which the view continues', async () => {
     await addRuns();
     const filled: number[] = [];
     const fillElsewhere: FillElsewhere = {
@@ -117,17 +121,22 @@ describe('threads that fill a view', function () {
     await harness.reached(runsProjection, await harness.store.head());
     await expectWhole();
     expect(await harness.rebuild(runsProjection)).to.equal(2);
-    await eventually(async () => {
-      expect(await harness.readModel.liveGeneration(runsProjection)).to.equal(2);
-    });
+    await eventually(
+      async () => {
+        expect(await harness.readModel.liveGeneration(runsProjection)).to.equal(2);
+      },
+      { limitMs: 120_000 },
+    );
     expect(filled).to.deep.equal([1, 2]);
     const [status] = projector.status();
-    // Only of runs: the view follows no other stream.
+    // Only events of runs count, because the view follows no other stream.
     const ofRuns = harness.log.events.filter(({ stream }) => stream.startsWith('run-'));
     expect(status?.handled).to.be.at.least(ofRuns.length);
     await expectWhole();
     harness.log.add('run-r0', 'RunStarted', {
-      ...{ worker: 'w', attempt: 1, leased_until: '2026-03-01T09:30:00.000Z' },
+      worker: 'w',
+      attempt: 1,
+      leased_until: '2026-03-01T09:30:00.000Z',
     });
     await harness.reached(runsProjection, await harness.append());
     await expectWhole();
@@ -136,7 +145,7 @@ describe('threads that fill a view', function () {
     ).to.deep.equal([]);
   });
 
-  it('take each run that begins meanwhile once, and no removed one', async () => {
+  it('include each run that starts in the meantime once, and no removed one', async () => {
     await addRuns();
     const before = await order();
     // All later events are of new runs, so no other run is looked up.
@@ -166,7 +175,7 @@ describe('threads that fill a view', function () {
     const parking = {
       of: (view: string) => kept.of(view),
       park: async (...held: Parameters<Parking['park']>) => {
-        // In the middle of the log: that share is not at the end.
+        // Stops in the middle of the log, so that this share has not reached its end.
         stop.abort();
         await kept.park(...held);
       },
@@ -187,7 +196,7 @@ describe('threads that fill a view', function () {
     expect((await documents()).get('r2')).to.deep.include({ state: 'running', revision: 1 });
   });
 
-  it('stop at an event that cannot be folded, and name it, if something can be read', async () => {
+  it('stop at an event that cannot be folded, and name it, if another generation can be read', async () => {
     await addRuns();
     breakEvent('run-r2', 1);
     const error: unknown = await threads
@@ -205,7 +214,7 @@ describe('threads that fill a view', function () {
     expect(String(error)).to.contain('there is no view unknown');
   });
 
-  it('take an event again if its key could not be parked', async () => {
+  it('handle an event again if its key could not be parked', async () => {
     await addRuns();
     breakEvent('run-r2', 1);
     const kept = new Parking(harness.readModel, 1);

@@ -9,7 +9,10 @@ import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 describe('young objects before many tasks are due', () => {
   const clock = new VirtualClock();
-  /** Reports tasks that are due in so many milliseconds. @returns when it collects, from now */
+  /**
+   * Reports tasks that are due after these milliseconds.
+   * @returns the milliseconds until each collection
+   */
   const collectedFor = async (due: readonly (number | null)[]): Promise<readonly number[]> => {
     const now = clock.now();
     const collected: number[] = [];
@@ -31,7 +34,7 @@ describe('young objects before many tasks are due', () => {
     expect(await collectedFor([...many, ...some])).to.deep.equal([2901 - 250]);
   });
 
-  it('are collected at once if that time has come', async () => {
+  it('are collected at once if that time has already come', async () => {
     expect(await collectedFor(times(100, () => 100))).to.deep.equal([0]);
   });
 

@@ -9,6 +9,7 @@ import {
 import type { ScheduleState } from '../../../../domain/tasks/schedule-state.ts';
 import { withDefaults } from '../../../../domain/tasks/task-definition.ts';
 import { Hold } from '../../../../scheduler/hold.ts';
+import { anyOwner } from '../../../../scheduler/owners/owners.ts';
 import { Membership } from '../../../../scheduler/processes/membership.ts';
 import { basicTools } from '../../../../scheduler/tools/basic-tools.ts';
 import { ToolRegistry } from '../../../../scheduler/tools/registry.ts';
@@ -33,13 +34,18 @@ describe('a warm-up for many tasks that are due at once', () => {
     for (const tool of basicTools) tools.register(tool);
     const about = { roles: ['worker'], host: 'here', pid: 1 };
     const membership = new Membership({
-      ...{ id: 'one', lease: 30_000, about, coordination, clock, telemetry },
+      id: 'one',
+      lease: 30_000,
+      about,
+      coordination,
+      clock,
+      telemetry,
     });
     alive = membership.run(ending.signal);
     const hold = new Hold(store);
     hold.held = false;
     const runPipeline = pipelineRunner({ store, tools, clock, telemetry, secrets: noSecrets });
-    const tasks = { at: () => Promise.reject(new Error('there are none')) };
+    const tasks = { at: () => Promise.reject(new Error('there are no tasks')) };
     options = { store, tools, clock, telemetry, hold, membership, runPipeline, tasks };
     await world.idle();
   });
@@ -52,11 +58,14 @@ describe('a warm-up for many tasks that are due at once', () => {
   });
 
   /**
-   * Practically without limit: the virtual clock does not know how long the writer thread takes.
+   * Practically without limit, because the virtual clock does not know how long the writer thread
+   * takes.
    */
   const timeLimit = 600_000;
-  /** Each round starts after the previous one, which the virtual clock does not know. */
-  const whileTimeGoesOn = async (warming: Promise<number>): Promise<number> => {
+  /**
+   * Advances the time in small steps, because each round waits for the real end of the one before.
+   */
+  const whileTimePasses = async (warming: Promise<number>): Promise<number> => {
     const over = { yet: false };
     void warming.finally(() => (over.yet = true));
     while (!over.yet) await world.clock.advance(10);
@@ -66,7 +75,7 @@ describe('a warm-up for many tasks that are due at once', () => {
   it('ends all its runs, and leaves nothing in the log or the metrics', async () => {
     const before = await telemetry.metrics.text();
     const warming = warmUp(options, ending.signal, { tasks: 5, rounds: 3, timeLimit });
-    expect(await whileTimeGoesOn(warming)).to.equal(15);
+    expect(await whileTimePasses(warming)).to.equal(15);
     expect(await world.store.head()).to.equal(BEGINNING);
     const fires = /^fires_total.*$/gm;
     expect((await telemetry.metrics.text()).match(fires)).to.deep.equal(before.match(fires));
@@ -74,17 +83,47 @@ describe('a warm-up for many tasks that are due at once', () => {
 
   it('starts tasks that resemble the due ones at once, ignoring their delays', async () => {
     const model = withDefaults({
-      ...{ title: 'waits', description: '', created_by: 'somebody' },
-      ...{ schedule_kind: 'cron', schedule_expr: '0 0 1 1 *', jitter_seconds: 60 },
-      ...{ concurrency_key: 'one', dedupe_key: 'same', overlap_policy: 'skip' },
+      title: 'waits',
+      description: '',
+      created_by: 'somebody',
+      schedule_kind: 'cron',
+      schedule_expr: '0 0 1 1 *',
+      jitter_seconds: 60,
+      concurrency_key: 'one',
+      dedupe_key: 'same',
+      overlap_policy: 'skip',
       payload: { pipeline: [{ uses: 'http_request', with: { url: 'http://localhost/' } }] },
     });
     const models = [model];
     const warming = warmUp(options, ending.signal, { tasks: 5, rounds: 3, timeLimit, models });
-    expect(await whileTimeGoesOn(warming)).to.equal(15);
+    expect(await whileTimePasses(warming)).to.equal(15);
   });
 
-  it('starts a round only after the one before has ended, and still ends in time', async () => {
+  it('looks up one owner besides those of the due tasks, as a busy worker does', async () => {
+    const seen = new Set<string>();
+    const stepDenial = (id: string): null => {
+      seen.add(id);
+      return null;
+    };
+    const { store, tools, clock } = options;
+    const parts = { store, tools, clock, telemetry, secrets: noSecrets };
+    const runPipeline = pipelineRunner({ ...parts, owners: { ...anyOwner, stepDenial } });
+    const models = [
+      withDefaults({
+        title: 'due',
+        description: '',
+        created_by: 'somebody',
+        schedule_kind: 'cron',
+        schedule_expr: '0 0 1 1 *',
+        payload: { pipeline: [] },
+      }),
+    ];
+    const extent = { tasks: 5, rounds: 3, timeLimit, models };
+    await whileTimePasses(warmUp({ ...options, runPipeline }, ending.signal, extent));
+    expect(seen).to.include('somebody').and.to.have.lengthOf(2);
+  });
+
+  it('starts a round only after the previous one has ended, and still ends in time', async () => {
     const begun = new Signal<string>('a run');
     const gate = deferred();
     const runPipeline: PipelineRunner = async (work) => {
@@ -100,7 +139,7 @@ describe('a warm-up for many tasks that are due at once', () => {
     expect(begun.values).to.have.lengthOf(10);
     await world.clock.advance(timeLimit);
     gate.resolve();
-    expect(await whileTimeGoesOn(warming)).to.be.at.most(10);
+    expect(await whileTimePasses(warming)).to.be.at.most(10);
     expect(begun.values).to.have.lengthOf(10);
   });
 
@@ -116,7 +155,7 @@ describe('a warm-up for many tasks that are due at once', () => {
     let asked = 0;
     const at = (): Promise<never> => {
       asked += 1;
-      return Promise.reject(new Error('there are none'));
+      return Promise.reject(new Error('there are no tasks'));
     };
     ending.abort();
     const warmUpFor = warmUpOnce({ ...options, tasks: { at } }, ending.signal);

@@ -20,7 +20,7 @@ import { counted, duration } from './words.ts';
 /** Only a longer delay is mentioned. Milliseconds. */
 const NOTABLE_DELAY = 1000;
 
-/** A fire that was decided to run: what became of its run, and why it was late. */
+/** A fire that was decided to run: the result of its run, and why it was late. */
 export async function explainFired(
   context: ExplainContext,
   fired: RecordOf<'Fired'>,
@@ -43,14 +43,17 @@ export async function explainFired(
   return { fired: true, reason: 'fired', runId: id, ...outcome };
 }
 
-/** By which rules of time zones it was decided. Events of earlier releases and of rules in UTC do not say. */
+/**
+ * Names the version of the time zone rules by which the fire was decided. Events of earlier releases and of rules in
+ * UTC do not record the version.
+ */
 function tzNote({ metadata }: RecordOf<'Fired' | 'FiresSkipped'>): Note {
   const { tzVersion } = metadata;
   if (tzVersion === undefined) return NO_NOTE;
   return note(`It was decided with version ${tzVersion} of the time zone database.`);
 }
 
-/** A pause keeps a run from starting that has not started yet, because of its jitter for example. */
+/** A pause prevents the start of a run that has not started yet, for example because of its jitter. */
 function heldBackNote({ history, now, words }: ExplainContext, { last }: RunAccount): Note {
   const pause = last?.type === 'RunRequested' ? history.pauseAt(now) : null;
   if (pause === null || pause.ended !== null) return NO_NOTE;
@@ -93,7 +96,7 @@ function latenessNote(context: ExplainContext, fired: RecordOf<'Fired'>): Note {
   );
 }
 
-/** Who snoozed a fire, and a change of the schedule that ended the snooze early. */
+/** Names the agent that snoozed a fire, and a change of the schedule that ended the snooze early. */
 export function snoozeNote(
   { history, words }: ExplainContext,
   snooze: RecordOf<'TaskSnoozed'>,
@@ -108,7 +111,7 @@ export function snoozeNote(
   return joined(put, { sentences, evidence: [set] });
 }
 
-/** Who paused the task, and who resumed it. */
+/** Names the agents that paused and resumed the task. */
 function pauseNote({ words }: ExplainContext, { paused, ended }: Pause): Note {
   const sentences = [words.act(paused, 'paused the task')];
   if (ended?.type === 'TaskResumed') {
@@ -117,13 +120,13 @@ function pauseNote({ words }: ExplainContext, { paused, ended }: Pause): Note {
   return { sentences, evidence: [paused, ended] };
 }
 
-/** The policy for late fires: the end of a stop may have replaced the task's. */
+/** The policy for late fires. The end of a hold or disabling may have overridden the task's. */
 function policyOf({ misfire_policy }: TaskDefinition, stop: Stop | null): string {
   if (stop === null || stop.missed === null) return `misfire_policy ${misfire_policy}`;
   return `${stop.end} with missed=${stop.missed}`;
 }
 
-/** Why a run was skipped: a clause, and what it rests on. */
+/** Why a run was skipped: a clause, and the events behind it. */
 export async function explainSkip(
   { store, history, words }: ExplainContext,
   skipped: RecordOf<'RunSkipped'>,
@@ -217,7 +220,8 @@ function missedNote(
   const decided = fromIso(span.metadata.occurredAt);
   const snooze = history.snoozeOver(nominal, span.data.task_revision);
   const change = snooze === null ? null : history.changeIn(snooze);
-  // A snoozed fire is late from its later time on; if a change of the schedule ended the snooze, from its nominal time.
+  // The lateness of a snoozed fire counts from its later time. If a change of the schedule ended
+  // the snooze, it counts from the nominal time.
   const due = snooze === null || change !== null ? nominal : fromIso(snooze.data.next_run_at);
   const wasLateByChange = change !== null && change.after - nominal > graceOf(definition);
   const from = snooze === null ? fromIso(span.data.from) : history.endOf(snooze);
@@ -241,7 +245,7 @@ function missedNote(
   );
 }
 
-/** Settings keep their case. */
+/** The names of settings keep their case. */
 const capitalised = (subject: string): string => subject.replace(/^the /, 'The ');
 
 const effects: Readonly<Record<MisfirePolicy, string>> = {

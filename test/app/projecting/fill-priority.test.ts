@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { yieldWhileFilling } from '../../../app/projecting/yielding.ts';
+import { yieldWhileFilling } from '../../../app/projecting/fill-priority.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 describe('the priority of a thread that fills views', () => {

@@ -1,6 +1,6 @@
 import { findProgram } from '../test/support/required-program.ts';
-import { clusterWorks } from './cluster/cluster.ts';
-import { decisionWorks } from './cluster/decisions.ts';
+import { clusterBenchmarks } from './cluster/cluster.ts';
+import { decisionBenchmarks } from './cluster/decisions.ts';
 import { extRoute } from './http/ext-route.ts';
 import { httpGet, httpPost } from './http/http-beside-express.ts';
 import { httpLists } from './http/http-lists.ts';
@@ -11,7 +11,7 @@ import { idle } from './scheduling/idle.ts';
 import { manyKeys, oneKey } from './scheduling/keys.ts';
 import { manyTasks } from './scheduling/many-tasks.ts';
 import { nextFire } from './scheduling/next-fire.ts';
-import { runWorks } from './scheduling/runs.ts';
+import { runBenchmarks } from './scheduling/runs.ts';
 import { append } from './stores/append.ts';
 import { asOf } from './stores/as-of.ts';
 import { exportLog } from './stores/export.ts';
@@ -19,12 +19,12 @@ import { rebuildReads } from './stores/rebuild-reads.ts';
 import { rebuild } from './stores/rebuild.ts';
 import { views } from './stores/views.ts';
 import { webPage } from './webui/webui.ts';
-import type { Work } from './work.ts';
+import type { Benchmark } from './benchmark.ts';
 
-/** All works by name, in their order. */
-export const works: Readonly<Record<string, Work>> = {
+/** All benchmarks by name, in their order. */
+export const benchmarks: Readonly<Record<string, Benchmark>> = {
   append,
-  ...runWorks,
+  ...runBenchmarks,
   'external-jobs': externalJobs,
   'costly-expressions': costlyExpressions,
   'keys-100': manyKeys,
@@ -38,8 +38,8 @@ export const works: Readonly<Record<string, Work>> = {
   'ext-route': extRoute,
   idle,
   'tasks-100k': manyTasks,
-  ...clusterWorks,
-  ...decisionWorks,
+  ...clusterBenchmarks,
+  ...decisionBenchmarks,
   'http-get': httpGet,
   'http-post': httpPost,
   'http-lists': httpLists,

@@ -6,11 +6,11 @@ import {
   type KeyObject,
 } from 'node:crypto';
 
-/** Bytes of a nonce and of a tag of AES-GCM. */
+/** The sizes in bytes of a nonce and of a tag of AES-GCM. */
 const NONCE = 12;
 const TAG = 16;
 
-/** Seals a string, so that a caller can give it back but not read it. @param secret of the service */
+/** Encrypts a string for a caller, who can return it but not read it. @param secret of the service */
 export function seal(text: string, secret: KeyObject): string {
   const nonce = randomBytes(NONCE);
   const cipher = createCipheriv('aes-256-gcm', keyOf(secret), nonce);
@@ -18,7 +18,7 @@ export function seal(text: string, secret: KeyObject): string {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
 }
 
-/** @returns null for what was not sealed with this secret */
+/** @returns null if it was not encrypted with this secret */
 export function unseal(sealed: string, secret: KeyObject): string | null {
   const bytes = Buffer.from(sealed, 'base64url');
   if (bytes.length < NONCE + TAG) return null;

@@ -19,13 +19,13 @@ describe("an extension's work in one process at a time", function () {
   const directory = useTemporaryDirectory();
 
   async function writeExtension(): Promise<string> {
-    const folder = join(directory(), 'duty');
+    const folder = join(directory(), 'leased');
     await mkdir(folder);
     const manifest = {
-      id: 'duty',
-      name: 'Duty',
+      id: 'leased',
+      name: 'Leased',
       version: '1.0.0',
-      module: 'duty.mjs',
+      module: 'leased.mjs',
       capabilities: ['EVENTS_SUB', 'BACKGROUND_TASKS'],
     };
     await writeFile(join(folder, 'extension.json'), JSON.stringify(manifest));
@@ -38,7 +38,7 @@ describe("an extension's work in one process at a time", function () {
         await new Promise((ended) => signal.addEventListener('abort', ended));
       });
     }`;
-    await writeFile(join(folder, 'duty.mjs'), module);
+    await writeFile(join(folder, 'leased.mjs'), module);
     return folder;
   }
 
@@ -49,7 +49,7 @@ describe("an extension's work in one process at a time", function () {
     const settings = {
       SVC_DATA_DIR: data,
       SVC_EXT_PATHS: await writeExtension(),
-      SVC_EXT_DUTY_FILE: file,
+      SVC_EXT_LEASED_FILE: file,
     };
     const notes = async ({ pid }: ServiceProcess): Promise<readonly string[]> => {
       const lines = (await readFile(file, 'utf8')).split('\n');
@@ -89,7 +89,7 @@ describe("an extension's work in one process at a time", function () {
       expect(orders).to.deep.equal(['order 4', 'order 5', 'order 6']);
     }, TAKEN_OVER);
     expect(await notes(first)).to.deep.equal(handled);
-    const lease = 'lease_held{lease="extension duty"} 1';
+    const lease = 'lease_held{lease="extension leased"} 1';
     expect((await client.get('/ext/observability/metrics')).text).to.include(lease);
     expect(await second.terminate()).to.deep.equal({ code: 0, signal: null });
   });

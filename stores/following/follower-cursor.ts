@@ -1,16 +1,16 @@
 import type { Position, RecordedEvent } from '../../domain/event-store.ts';
 import type { LogPiece } from '../../domain/log-engine.ts';
 
-/** What a follower takes of a piece of the log. */
-export interface Taken {
+/** The part of a piece of the log that a follower takes. */
+export interface FollowedEvents {
   readonly events: readonly RecordedEvent[];
   /** Why the event after these can't be read. */
   readonly failure: { readonly error: unknown } | undefined;
 }
 
-/** One follower's place in the log. */
-export class Place {
-  /** Everything up to here was handed over, or filtered out. */
+/** One follower's position in the log. */
+export class FollowerCursor {
+  /** Everything up to here was delivered or filtered out. */
   position: Position;
   readonly prefixes: readonly string[] | undefined;
   readonly #ended = new AbortController();
@@ -28,10 +28,13 @@ export class Place {
   }
 
   /**
-   * The wanted events of a piece that reaches beyond the place, which moves to the end of it.
-   * @param onPassed called where there are none
+   * Returns the wanted events of a piece that reaches beyond the position, and moves the position to its end.
+   * @param onPassed called if there are none
    */
-  take({ entries, upTo }: LogPiece, onPassed: ((position: Position) => void) | undefined): Taken {
+  take(
+    { entries, upTo }: LogPiece,
+    onPassed: ((position: Position) => void) | undefined,
+  ): FollowedEvents {
     const before = this.position;
     const events: RecordedEvent[] = [];
     const { prefixes } = this;
@@ -58,7 +61,7 @@ export class Place {
     });
   }
 
-  /** Ends the wait: the log has grown, or the follower ends. */
+  /** Ends the wait, because the log has grown or the follower ends. */
   wake(): void {
     const wake = this.#wake;
     this.#wake = undefined;

@@ -5,7 +5,7 @@ import { maxJitter } from '../tasks/jitter.ts';
 import type { ExplainContext } from './explain-context.ts';
 import { joined, note, notRun, NO_NOTE, type Note, type Verdict } from './explanation.ts';
 import { stopWithin } from './holds.ts';
-import { snoozeNote } from './decided.ts';
+import { snoozeNote } from './decided-fires.ts';
 import { compileEra, type Pause } from './task-history.ts';
 import { counted, duration } from './words.ts';
 
@@ -67,7 +67,10 @@ function heldByPause(context: ExplainContext, at: Instant, pause: Pause | null):
   return notRun('paused', { sentences, evidence: [paused, ended] });
 }
 
-/** The next fire is snoozed, and fires due before then do not run. Of a canceled task: as it was when canceled. */
+/**
+ * The next fire is snoozed, and fires due before then do not run. For a canceled task, this describes its state at the
+ * cancellation.
+ */
 function snoozed(context: ExplainContext, at: Instant): Verdict | null {
   const { history, words, now } = context;
   const { canceled } = history;
@@ -101,7 +104,7 @@ function snoozed(context: ExplainContext, at: Instant): Verdict | null {
   return notRun('snoozed', put, after, { sentences: [], evidence: [canceled, pause?.paused] });
 }
 
-/** It fires when its time comes, or is due and waits for a decision. */
+/** The fire runs when its time comes, or is due and waits for a decision. */
 function waiting(context: ExplainContext, at: Instant): Verdict {
   const { history, now } = context;
   const verdict = at > now ? ahead(context, at) : overdue(context, at);
@@ -122,7 +125,7 @@ function ahead({ history, era, words, now }: ExplainContext, at: Instant): Verdi
   return notRun(null, { sentences, evidence: [era.set] });
 }
 
-/** Due and undecided: usually for milliseconds; else no scheduler is running. */
+/** A fire is usually due and undecided only for milliseconds. If it lasts longer, no scheduler is running. */
 function overdue({ history, era, decisions, words, now }: ExplainContext, at: Instant): Verdict {
   const { canceled } = history;
   const evidence = [era.set, decisions.before, canceled];
@@ -150,7 +153,7 @@ function overdue({ history, era, decisions, words, now }: ExplainContext, at: In
   return notRun(null, { sentences, evidence: [...evidence, paused.paused] });
 }
 
-/** The decisions went past this fire without deciding it. */
+/** The decisions passed this fire without deciding it. */
 function passedOver({ decisions, words, era }: ExplainContext, { at }: Fire): Verdict | null {
   const { after, before } = decisions;
   const spent = before !== null && before.data.fire_count >= (era.definition.max_runs ?? Infinity);

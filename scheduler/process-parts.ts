@@ -6,7 +6,7 @@ import type { Coordination } from './coordination.ts';
 import type { PinnedTasks } from './pinned-tasks.ts';
 import type { Leadership } from './processes/leadership.ts';
 
-/** What the long-running parts of a scheduler and a worker need. */
+/** The dependencies of the long-running parts of a scheduler and a worker. */
 export interface ProcessParts {
   readonly store: EventStore;
   readonly readModel: ReadModel;

@@ -1,4 +1,4 @@
-/** The size of each work. */
+/** The size of each benchmark. */
 export interface Amounts {
   /** Runs of `drain` and `end-to-end`. */
   readonly n: number;
@@ -39,7 +39,7 @@ export interface Target {
 }
 
 /** A benchmark. Each measurement starts on an empty store. */
-export interface Work {
+export interface Benchmark {
   readonly targets: readonly Target[];
   /** Set if the peers' benchmark measures it too; `headline` is the figure of their table. */
   readonly peers?: { readonly unit: 'jobs/s' | 'ms'; readonly headline: string };

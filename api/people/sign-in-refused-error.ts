@@ -14,17 +14,17 @@ export const signInReasons = [
 ] as const;
 export type SignInReason = (typeof signInReasons)[number];
 
-/** A sign-in that was refused: 403. The audit has it, also without an agent. */
-export class SignInRefusal extends HttpError {
+/** A refused sign-in (403). The audit records it even without an agent. */
+export class SignInRefusedError extends HttpError {
   readonly #reason: SignInReason;
   readonly #cause: string | undefined;
-  /** What the audit says: more than the browser is told. */
+  /** The reason for the audit, with more detail than the browser gets. */
   readonly recorded: string;
   /** The person's agent, if it is known. */
   readonly agentId: string | null;
 
   /**
-   * @param message what happened, and what to do
+   * @param message the cause and the remedy
    * @param about.cause for the audit
    */
   constructor(
@@ -37,7 +37,7 @@ export class SignInRefusal extends HttpError {
     } = {},
   ) {
     super('forbidden', message, { reason }, about.headers);
-    this.name = 'SignInRefusal';
+    this.name = 'SignInRefusedError';
     this.#reason = reason;
     this.#cause = about.cause;
     this.recorded = `sign-in refused (${reason})${about.cause === undefined ? '' : `: ${about.cause}`}`;
@@ -45,9 +45,9 @@ export class SignInRefusal extends HttpError {
   }
 
   /** The same with headers for the response. */
-  with(headers: Readonly<Record<string, string>>): SignInRefusal {
+  with(headers: Readonly<Record<string, string>>): SignInRefusedError {
     const cause = this.#cause === undefined ? {} : { cause: this.#cause };
-    return new SignInRefusal(this.#reason, this.message, {
+    return new SignInRefusedError(this.#reason, this.message, {
       ...cause,
       agentId: this.agentId,
       headers,
