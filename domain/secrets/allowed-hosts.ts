@@ -47,6 +47,9 @@ function parseRule(entry: string): HostRule | null {
   return { host, subdomains, port: port === null ? null : String(Number(port)) };
 }
 
+/** Labels of letters, digits and hyphens (RFC 1123, section 2.1), and underscores, which private names have. */
+const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+
 /** A host in lower case and Punycode, with addresses in a canonical form; null if it is not a host. */
 function canonicalHost(text: string): string | null {
   const address = `http://${text}/`;
@@ -54,5 +57,5 @@ function canonicalHost(text: string): string | null {
   const { hostname, pathname, username } = new URL(address);
   if (pathname !== '/' || username !== '') return null;
   const host = hostname.replace(/\.$/, '').toLowerCase();
-  return host === '' ? null : host;
+  return host.startsWith('[') || hostName.test(host) ? host : null;
 }

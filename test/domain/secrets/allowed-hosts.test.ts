@@ -28,6 +28,7 @@ describe('the hosts of a secret', () => {
     ['10.0.0.1', ['http://10.0.0.1', 'http://0x0a.0.0.1:81'], ['http://10.0.0.10', 'http://a.b']],
     ['[fd00::1]:8200', ['http://[fd00:0::1]:8200'], ['http://[fd00::1]', 'http://[fd00::2]:8200']],
     ['fd00::1', ['http://[fd00::1]', 'http://[fd00::1]:81'], ['http://[fd00::2]']],
+    ['job_worker', ['http://job_worker:81'], ['http://job-worker']],
     ['BÜCHER.example', ['https://xn--bcher-kva.example'], ['https://bucher.example']],
   ];
   for (const [entry, allowed, refused] of table) {
@@ -43,7 +44,18 @@ describe('the hosts of a secret', () => {
   });
 
   for (const entry of [
-    ...['', '**', 'https://a.example', 'a.example/', 'a.example/x', 'u@a.example', 'a.example:0'],
+    ...[
+      'host!',
+      'a..example',
+      'a;b',
+      '',
+      '**',
+      'https://a.example',
+      'a.example/',
+      'a.example/x',
+      'u@a.example',
+      'a.example:0',
+    ],
     ...[
       'a.example:65536',
       'a.example:',
