@@ -34,7 +34,7 @@ export function leaked(before: Resources, now: Resources = count()): string {
 const passing: ReadonlySet<string> = new Set(['Immediate', 'TickObject']);
 
 /**
- * Waits until no new resources are open, at most 2 s, because sockets take some turns to close.
+ * Waits until no new resources are open, at most 10 s, because sockets take some turns to close.
  * Otherwise rejects with an error that lists them.
  */
 export async function expectNothingLeftOpen(before: Resources): Promise<void> {
@@ -43,7 +43,7 @@ export async function expectNothingLeftOpen(before: Resources): Promise<void> {
       const more = leaked(before);
       if (more !== '') throw new Error(`still open: ${more}`);
     },
-    { limitMs: 2_000, what: 'everything opened by the test to be closed' },
+    { limitMs: 10_000, what: 'everything opened by the test to be closed' },
   );
 }
 

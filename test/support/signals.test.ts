@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { MessageChannel } from 'node:worker_threads';
 import { leavesNothingOpen } from './leaks.ts';
 import { deferred, eventually, found, Signal, WaitTimeoutError } from './signals.ts';
 
@@ -9,6 +10,18 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
   );
   expect(outcome).to.be.instanceOf(Error);
   return outcome as Error;
+}
+
+/** Lets something arrive, and then blocks the process beyond limits of 5 ms, as a busy machine does. */
+function arriveInStall(arrived: () => void): void {
+  const { port1, port2 } = new MessageChannel();
+  port2.once('message', () => {
+    port2.close();
+    arrived();
+  });
+  port1.postMessage('arrived');
+  const begun = performance.now();
+  while (performance.now() - begun < 20);
 }
 
 describe('a signal', () => {
@@ -45,6 +58,13 @@ describe('a signal', () => {
     expect(failure).to.be.instanceOf(WaitTimeoutError);
     expect(failure.message).to.match(/5 ms in vain for a matching value of the runs; 1 values/);
   });
+
+  it('takes a value that arrived while the process stood still beyond the limit', async () => {
+    const signal = new Signal();
+    const waiting = signal.wait(() => true, { limitMs: 5 });
+    arriveInStall(signal.send);
+    await waiting;
+  });
 });
 
 describe('waiting for a condition', () => {
@@ -57,6 +77,13 @@ describe('waiting for a condition', () => {
       expect(turns).to.be.greaterThan(3);
     });
     expect(turns).to.equal(4);
+  });
+
+  it('sees what arrived while the process stood still beyond the limit', async () => {
+    let hasArrived = false;
+    const waiting = eventually(() => hasArrived, { limitMs: 5 });
+    arriveInStall(() => (hasArrived = true));
+    await waiting;
   });
 
   it('returns the result of a lookup', async () => {

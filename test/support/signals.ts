@@ -2,7 +2,7 @@
 const DEFAULT_LIMIT_MS = 30_000;
 
 export interface WaitOptions {
-  /** The longest wait, in real milliseconds; 5,000 by default. */
+  /** The longest wait, in real milliseconds; 30,000 by default. */
   readonly limitMs?: number;
   /** The expected condition, for the error: "the run to end". */
   readonly what?: string;
@@ -54,12 +54,14 @@ export class Signal<T = void> {
   next(predicate: (value: T) => boolean = () => true, options: WaitOptions = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       const limitMs = options.limitMs ?? DEFAULT_LIMIT_MS;
-      const timer = setTimeout(() => {
-        this.#waiters.delete(waiter);
+      const giveUp = async (): Promise<void> => {
+        await handleArrivals();
+        if (!this.#waiters.delete(waiter)) return;
         const what = options.what ?? `a matching value of ${this.#name}`;
         const seen = `${String(this.#values.length)} values were sent`;
         reject(new WaitTimeoutError(`Waited ${String(limitMs)} ms in vain for ${what}; ${seen}`));
-      }, limitMs);
+      };
+      const timer = setTimeout(() => void giveUp(), limitMs);
       const waiter: Waiter<T> = {
         predicate,
         settle: (value) => {
@@ -126,6 +128,7 @@ async function poll<T>(
 ): Promise<T> {
   const limitMs = options.limitMs ?? DEFAULT_LIMIT_MS;
   const begun = performance.now();
+  let isLast = false;
   for (;;) {
     let failure: unknown;
     try {
@@ -135,7 +138,12 @@ async function poll<T>(
       failure = error;
     }
     const waited = performance.now() - begun;
-    if (waited >= limitMs) {
+    if (waited >= limitMs && !isLast) {
+      isLast = true;
+      await handleArrivals();
+      continue;
+    }
+    if (isLast) {
       const last = failure instanceof Error ? `: ${failure.message}` : '';
       const what = options.what ?? String(look);
       throw new WaitTimeoutError(`Waited ${String(limitMs)} ms in vain for ${what}${last}`, {
@@ -144,6 +152,16 @@ async function poll<T>(
     }
     await pause(waited, options.everyMs);
   }
+}
+
+/**
+ * Lets the process handle what has arrived. After a stall, Node runs expired timers before it reads its sockets, so a
+ * limit passes although the expected data are already there.
+ */
+async function handleArrivals(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  await new Promise<void>((resolve) => setTimeout(resolve, 1));
+  await new Promise<void>((resolve) => setImmediate(resolve));
 }
 
 /** How long checks follow each other without a pause, in milliseconds. */
