@@ -9,6 +9,9 @@ const FAILURE = 'could not read the position of a view; retrying';
 /** Pause after a failed poll. Milliseconds. */
 const PAUSE_AFTER_FAILURE = 100;
 
+/** A wait consists of so many timers, so a stall of the machine uses up one part of it, not the whole. */
+const PARTS_OF_A_WAIT = 10;
+
 /** Waits until a view is complete up to a position. */
 export interface PositionWaiter {
   /**
@@ -87,10 +90,25 @@ class Watch {
           resolve(passed);
         },
       };
-      const cancel: Cancel = this.#options.clock.after(atMost, () => waiting.settle(false));
+      const cancel = this.#afterParts(atMost, () => waiting.settle(false));
       this.#waiting.add(waiting);
       if (!this.#isPolling) void this.#poll();
     });
+  }
+
+  /** Calls back after a time in milliseconds, or later if the process stood still meanwhile. */
+  #afterParts(time: number, call: () => void): Cancel {
+    let parts = PARTS_OF_A_WAIT;
+    let cancel: Cancel;
+    const waitForPart = (): void => {
+      cancel = this.#options.clock.after(time / PARTS_OF_A_WAIT, () => {
+        parts -= 1;
+        if (parts === 0) call();
+        else waitForPart();
+      });
+    };
+    waitForPart();
+    return () => cancel();
   }
 
   reached(position: Position): void {

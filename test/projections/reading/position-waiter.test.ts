@@ -68,6 +68,15 @@ describe('waiting for a position', () => {
     expect(clock.pending).to.equal(0);
   });
 
+  it('is not used up by a machine that stood still', async () => {
+    const waiting = waiter.passed(runs, '07', 2000);
+    clock.jumpTo(clock.now() + 5000);
+    await clock.advance(0);
+    checkpoint = '07';
+    await clock.advance(5);
+    expect((await waiting).passed).to.equal(true);
+  });
+
   it('polls once for all waiters of a view', async () => {
     const all = Promise.all(['06', '07', '08'].map((at) => waiter.passed(runs, at, 100)));
     await clock.advance(10);
