@@ -102,7 +102,7 @@ async function start(settings: Readonly<Record<string, string>>) {
     telemetry: createTelemetry({ level: 'silent' }),
     env: {},
   });
-  const open = new ApiClient(service.address, null);
+  const open = ApiClient.readingOwnWrites(service.address);
   const close = async (): Promise<void> => {
     open.close();
     await service.stop();

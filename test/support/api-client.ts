@@ -1,6 +1,7 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { checkResponse } from './response-check.ts';
 import { recordResponse } from './interface-record.ts';
+import { eventually } from './signals.ts';
 
 /** A response as received. */
 export class ReceivedResponse {
@@ -70,6 +71,13 @@ export interface ApiRequest {
   readonly token?: string | null;
 }
 
+/** What clients share that differ only in their tokens. */
+interface Connections {
+  readonly agent: Agent;
+  /** The position of the last command, empty before the first; null if reads need not see it. */
+  readonly writes: { last: string } | null;
+}
+
 /**
  * An HTTP client of a service with persistent connections. The path is sent unchanged. The call
  * rejects if a response differs from its endpoint's declaration, so no test overlooks that.
@@ -77,17 +85,28 @@ export interface ApiRequest {
 export class ApiClient {
   readonly url: string;
   readonly token: string | null;
-  readonly #agent: Agent;
+  readonly #connections: Connections;
 
-  constructor(url: string, token: string | null, agent = new Agent({ keepAlive: true })) {
+  constructor(url: string, token: string | null, connections: Partial<Connections> = {}) {
     this.url = url;
     this.token = token;
-    this.#agent = agent;
+    this.#connections = {
+      agent: connections.agent ?? new Agent({ keepAlive: true }),
+      writes: connections.writes ?? null,
+    };
+  }
+
+  /**
+   * A client of a service whose views a busy machine may delay. The service shows a client its own writes, but waits
+   * only two seconds for that. This client reads again until it sees the writes of all agents that use its connections.
+   */
+  static readingOwnWrites(url: string): ApiClient {
+    return new ApiClient(url, null, { writes: { last: '' } });
   }
 
   /** The same connections with another token. */
   as(token: string | null): ApiClient {
-    return new ApiClient(this.url, token, this.#agent);
+    return new ApiClient(this.url, token, this.#connections);
   }
 
   get(path: string, options: ApiRequest = {}): Promise<ReceivedResponse> {
@@ -106,7 +125,31 @@ export class ApiClient {
     return this.send('DELETE', path, options);
   }
 
-  send(method: string, path: string, options: ApiRequest = {}): Promise<ReceivedResponse> {
+  async send(method: string, path: string, options: ApiRequest = {}): Promise<ReceivedResponse> {
+    const { writes } = this.#connections;
+    let answer = await this.#sendOnce(method, path, options);
+    if (writes === null) return answer;
+    const { 'x-event-position': written } = answer.headers;
+    if (typeof written === 'string' && written > writes.last) writes.last = written;
+    if (method !== 'GET') return answer;
+    const isBehind = (): boolean => {
+      const { 'x-read-position': read } = answer.headers;
+      return typeof read === 'string' && read < writes.last;
+    };
+    if (isBehind()) {
+      const what = `the view of ${path} to have passed ${writes.last}`;
+      await eventually(
+        async () => {
+          answer = await this.#sendOnce(method, path, options);
+          return !isBehind();
+        },
+        { what },
+      );
+    }
+    return answer;
+  }
+
+  #sendOnce(method: string, path: string, options: ApiRequest): Promise<ReceivedResponse> {
     const token = options.token === undefined ? this.token : options.token;
     const payload = options.body === undefined ? options.raw : JSON.stringify(options.body);
     const { hostname, port } = new URL(this.url);
@@ -118,7 +161,7 @@ export class ApiClient {
     };
     return new Promise((resolve, reject) => {
       const sent = request(
-        { hostname, port, method, path, headers, agent: this.#agent },
+        { hostname, port, method, path, headers, agent: this.#connections.agent },
         (response) => {
           const chunks: Buffer[] = [];
           response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -144,6 +187,6 @@ export class ApiClient {
 
   /** Closes the persistent connections, including those of clients made by `as`. */
   close(): void {
-    this.#agent.destroy();
+    this.#connections.agent.destroy();
   }
 }

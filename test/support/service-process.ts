@@ -156,7 +156,7 @@ export class ServiceProcess {
 
   /** A client, closed when the process exits. Call it once the process listens. */
   client(token: string | null = null): ApiClient {
-    this.#client ??= new ApiClient(this.address, null);
+    this.#client ??= ApiClient.readingOwnWrites(this.address);
     return this.#client.as(token);
   }
 

@@ -74,7 +74,7 @@ export class Neighbourhood {
       telemetry: createTelemetry({ level: 'silent' }),
       env: {},
     });
-    const open = new ApiClient(service.address, null);
+    const open = ApiClient.readingOwnWrites(service.address);
     const ready = async () => (await open.get('/health/ready')).status === 200;
     await eventually(ready, { limitMs: 60_000 });
     const token = await tokenOf(open, admin, secret);

@@ -137,7 +137,7 @@ export function useWorkerWorld(settings: Readonly<Record<string, string>> = {}):
       telemetry: createTelemetry({ level: 'silent' }),
       env: {},
     });
-    const open = new ApiClient(service.address, null);
+    const open = ApiClient.readingOwnWrites(service.address);
     close = async () => {
       open.close();
       await service.stop();

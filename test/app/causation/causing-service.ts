@@ -61,7 +61,7 @@ export class CausingService {
       telemetry: createTelemetry({ level: 'silent' }),
       env: {},
     });
-    const client = new ApiClient(service.address, null);
+    const client = ApiClient.readingOwnWrites(service.address);
     await eventually(async () => (await client.get('/health/ready')).status === 200, patient);
     const signIn = { agent_id: admin, agent_secret: secret };
     const token = (await client.post('/agents/auth/token', signIn)).textAt('access_token');
