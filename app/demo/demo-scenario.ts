@@ -46,9 +46,9 @@ export interface DemoOutcome {
 /** Milliseconds between two polls. */
 const POLL_INTERVAL = 100;
 /** Milliseconds until the service must be ready. */
-const READY_TIMEOUT = 10_000;
+const READY_TIMEOUT = 30_000;
 /** Milliseconds until the runs must have ended. */
-const RUNS_TIMEOUT = 15_000;
+const RUNS_TIMEOUT = 40_000;
 
 const scopes = ['tasks:read', 'tasks:write', 'runs:read', 'events:publish'] as const;
 

@@ -17,7 +17,7 @@ export const demoTopic = 'orders.created';
 export const demoOrder = { order: 4711, total: 129.5 };
 
 /** Milliseconds from creation to the fire of the `once` task. */
-const ONCE_DELAY = 2000;
+const ONCE_DELAY = 5000;
 
 /**
  * The bodies of the four `POST /tasks`. Repeating tasks end by `max_runs`.
@@ -74,7 +74,7 @@ export function demoTasks(owner: string, receiver: string, now: number): readonl
       runs: 1,
       body: {
         title: 'Call',
-        description: 'Once, in two seconds; calls an HTTP server that is busy at first',
+        description: 'Once, in five seconds; calls an HTTP server that is busy at first',
         schedule_kind: 'once',
         schedule_expr: new Date(now + ONCE_DELAY).toISOString(),
         backoff_strategy: 'fixed',

@@ -44,7 +44,7 @@ async function play(folder) {
       SVC_PUBLIC_URL: url,
       SVC_HTTP_ALLOW_PRIVATE: '127.0.0.1',
       // A killed worker loses its job soon.
-      SVC_JOB_LEASE_SECONDS: '5',
+      SVC_JOB_LEASE_SECONDS: '10',
       SVC_JOB_HEARTBEAT_SECONDS: '1',
     });
     const isReady = async () => (await fetch(`${url}/health/ready`)).ok;

@@ -1,4 +1,5 @@
 import type { ApiClient } from '../support/api-client.ts';
+import { found } from '../support/signals.ts';
 import type { CreatedTask } from './killing/kill-tasks.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -28,7 +29,10 @@ export async function faultsOfResponses(
   }
   faults.push(...[...wanted].map(([id, state]) => `run ${id} (${state}) is not listed`));
   for (const task of tasks) {
-    const { json, text } = await client.get(`/task/${task.id}/stats`);
+    const { json, text } = await found(async () => {
+      const answer = await client.get(`/task/${task.id}/stats?after=${ledger.head}`);
+      return answer.status === 200 ? answer : undefined;
+    });
     const succeeded = ledger
       .runs()
       .filter(

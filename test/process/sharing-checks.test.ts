@@ -48,7 +48,7 @@ describe('the check of the run because of which another was skipped', () => {
 
   it('finds a run that had ended long before the skipped run was requested', () => {
     const events = [eventAt(1, 1, 1, asked), eventAt(2, 2, 2, ended)];
-    expect(faultsOf(...events, eventAt(3, 4, 4, gaveWay))).to.deep.equal([fault]);
+    expect(faultsOf(...events, eventAt(3, 14, 14, gaveWay))).to.deep.equal([fault]);
   });
 
   it('accepts a run that ended between the fire and the record, even if writing its end began earlier', () => {

@@ -47,7 +47,7 @@ export function faultsOfSharing(ledger: Ledger, tasks: readonly CreatedTask[]): 
  * A command can read events that were recorded this long before it started. Events have the time at which their commit
  * started, not the time at which it ended. Milliseconds.
  */
-const COMMITTED_BY = 1_000;
+const COMMITTED_BY = 6_000;
 
 /**
  * A run because of which another was skipped was unfinished at that time. A run is canceled only because of another run

@@ -66,7 +66,7 @@ export class OtlpCollector {
   async span(
     what: string,
     isIt: (span: CollectedSpan) => boolean,
-    limitMs = 20_000,
+    limitMs = 40_000,
   ): Promise<CollectedSpan> {
     let found: CollectedSpan | undefined;
     await eventually(

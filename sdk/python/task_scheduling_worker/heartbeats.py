@@ -75,7 +75,12 @@ class Heartbeats:
     def flush(self, held: HeldJob) -> None:
         """Delivers all that a tool has logged, before its result. Waits while the service is unavailable."""
         backoff = Backoff()
-        while held.job._has_updates() and not held.is_lost:
+        while True:
+            # A heartbeat in progress puts its lines back if it fails.
+            with held.sending:
+                pass
+            if held.is_lost or not held.job._has_updates():
+                return
             try:
                 self._beat(held)
             except Unavailable as error:

@@ -86,6 +86,8 @@ class Results:
     def _next_batch(self) -> List[Outcome]:
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) > 0 or self._ended.is_set())
+            if self._ended.is_set():
+                return []
             is_full = len(self._waiting) >= _MOST_RESULTS
         if not is_full:
             time.sleep(_LINGER)

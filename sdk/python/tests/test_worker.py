@@ -315,7 +315,7 @@ class StaysRegistered(WorkerCase):
         self.start(self.echoing())
         self.service.wait_for("/jobs", 3)
         self.assertGreaterEqual(time.monotonic() - began, 2)
-        self.assertLess(time.monotonic() - began, 4)
+        self.assertLess(time.monotonic() - began, 12)
 
     def test_ends_when_it_is_drained(self) -> None:
         self.service.answer_next("/jobs", 409, {"message": "drained", "details": {"reason": "drained"}})
@@ -384,13 +384,14 @@ class Stops(WorkerCase):
 
     def test_leaves_jobs_that_take_too_long(self) -> None:
         worker = self.worker(shutdown_seconds=0.1)
-        began, canceled = threading.Event(), threading.Event()
+        began, canceled, checked = threading.Event(), threading.Event(), threading.Event()
 
         @worker.tool("echo")
         def echo(job: Job) -> Any:
             began.set()
             if job.canceled.wait(LIMIT):
                 canceled.set()
+            checked.wait(LIMIT)
 
         self.start(worker)
         self.service.give("a")
@@ -398,6 +399,7 @@ class Stops(WorkerCase):
         self.stop(worker)
         self.assertTrue(canceled.wait(LIMIT))
         self.assertEqual(self.service.results(0), [])
+        checked.set()
 
 
 class RejectsMistakes(unittest.TestCase):

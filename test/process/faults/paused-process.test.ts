@@ -55,7 +55,9 @@ describe('three processes that schedule and work, whose leader is paused beyond 
     expect(taken.length).to.be.greaterThan(0);
     for (const { stream, revision } of taken) {
       const later = (ledger.streams.get(stream) ?? []).filter((event) => event.revision > revision);
-      expect(later.map(({ type }) => type)).to.deep.equal(['RunStarted', 'RunSucceeded']);
+      // A worker that stalls beyond its lease of a second loses the run too.
+      expect(later.at(-1)?.type).to.equal('RunSucceeded');
+      expect(later.map(({ type }) => type)).to.include('RunStarted');
       expect(later.map(({ metadata }) => metadata.source)).to.not.include(paused);
     }
   });
@@ -67,8 +69,10 @@ describe('three processes that schedule and work, whose leader is paused beyond 
       .filter(({ data, stream }) => data.worker === paused && called.has(stream));
     expect(taken.length).to.be.greaterThan(0);
     for (const { stream } of taken) {
+      const starts = (ledger.streams.get(stream) ?? []).filter(({ type }) => type === 'RunStarted');
       const keys = [...counts].filter(([key]) => key.startsWith(stream.slice('run-'.length)));
-      expect(keys.map(([, count]) => count)).to.deep.equal([2]);
+      expect(keys).to.have.lengthOf(1);
+      expect(keys[0]?.[1]).to.be.within(2, starts.length);
     }
   });
 });

@@ -1,3 +1,5 @@
+import { DatabaseSync } from '@photostructure/sqlite';
+import { join } from 'node:path';
 import { eventually, found } from '../../support/signals.ts';
 import { decidedUpTo } from '../../support/expected-fires.ts';
 import { Cluster } from '../cluster.ts';
@@ -66,11 +68,7 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
       },
       { limitMs: 20_000, what: 'the leader to decide fires and to work on a step' },
     );
-    // A process that is paused during a write blocks all others that share its file. Half a second is far from any
-    // fire.
-    await eventually(() => Math.abs((Date.now() % 1000) - 600) < 50, { limitMs: 5000 });
-    const from = Date.now();
-    cluster.process(leader).signal('SIGSTOP');
+    const from = await pauseBetweenWrites(cluster, leader, dataDirectory);
     const before = called();
     await eventually(
       () => {
@@ -112,6 +110,37 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
   } finally {
     steps.release();
     await steps.close();
+  }
+}
+
+/**
+ * Pauses a process. One that is paused during a write blocks all others that share its file, so it is continued and
+ * paused again until none is locked. @returns when it was paused
+ */
+async function pauseBetweenWrites(cluster: Cluster, index: number, data: string): Promise<number> {
+  return found(
+    () => {
+      const paused = Date.now();
+      cluster.process(index).signal('SIGSTOP');
+      if (['events.sqlite', 'coordination.db'].every((file) => isUnlocked(join(data, file)))) {
+        return paused;
+      }
+      cluster.process(index).signal('SIGCONT');
+      return undefined;
+    },
+    { what: 'a pause between two writes', everyMs: 50 },
+  );
+}
+
+function isUnlocked(file: string): boolean {
+  const database = new DatabaseSync(file, { timeout: 1_000 });
+  try {
+    database.exec('BEGIN IMMEDIATE; ROLLBACK');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    database.close();
   }
 }
 

@@ -7,7 +7,7 @@ import { fiveProcesses, oneProcess } from '../cluster.ts';
 import { killMatrix, kills, long, seedOfRun } from './kill-matrix.ts';
 
 describe(`the service, when it is killed ${kills} times while tasks fire every second`, function () {
-  this.timeout(long ? 1_800_000 : 240_000);
+  this.timeout(long ? 1_800_000 : 600_000);
   const seed = seedOfRun();
   let directories: TemporaryDirectory[] = [];
   let asOne: PromiseSettledResult<void>;

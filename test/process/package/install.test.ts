@@ -28,14 +28,14 @@ const [, , baseUrl = '', agentId = '', agentSecret = ''] = process.argv;
 const client = createClient({ baseUrl, credentials: { agentId, agentSecret } });
 const { data } = await client.tasks.create({
   title: 'Tick',
-  description: 'Each hour',
+  description: 'On leap days',
   schedule_kind: 'cron',
-  schedule_expr: '@hourly',
+  schedule_expr: '0 0 29 2 *',
   created_by: agentId,
   payload: { pipeline: [{ uses: 'echo', with: { text: 'hello' } }] },
 });
 const task: Task = data;
-const asked = await client.tasks.runNow(task.id, { wait: 10 });
+const asked = await client.tasks.runNow(task.id, { wait: 60 });
 const { data: run }: { data: Run } = await client.runs.get(asked.data.details.run_id);
 // @ts-expect-error a task has no such field
 task.nothing;
@@ -214,7 +214,7 @@ describe('the package', function () {
           created_by: agent_id,
           payload: { pipeline: [{ id: 'greet', uses: 'own.greet', with: { name: 'Ada' } }] },
         });
-        const asked = await client.post(`/tasks/${task.textAt('id')}/run_now?wait=10`);
+        const asked = await client.post(`/tasks/${task.textAt('id')}/run_now?wait=60`);
         const run = await client.get(`/runs/${asked.textAt('details.run_id')}`);
         expect(run.at('output.steps.greet.text')).to.equal('Hello, Ada, in try 1!');
       } finally {

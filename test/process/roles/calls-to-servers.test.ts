@@ -63,7 +63,8 @@ describe('the calls to EventStoreDB', function () {
     const all = [...appends.values()];
     const late = all.filter(isStart);
     const streams = all.map(({ stream }) => stream).join(' ');
-    expect(late.length, streams).to.be.below(count / 2);
+    // A few runs may all be late.
+    if (count >= RUNS) expect(late.length, streams).to.be.below(count / 2);
     expect(all.length - late.length, streams).to.be.at.most(APPENDS * count);
   }
 
@@ -74,7 +75,7 @@ describe('the calls to EventStoreDB', function () {
     const check = (): void => {
       expect(servers.calls.subscriptions).to.have.lengthOf(count);
     };
-    await eventually(check, { limitMs: 10_000, what: `${count} subscriptions` });
+    await eventually(check, { what: `${count} subscriptions` });
   }
 
   /** Resolves when no page of the log was read for a while. Checkpoints are stored within seconds. */

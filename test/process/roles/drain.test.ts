@@ -23,7 +23,7 @@ interface Outcome {
 const DRAIN_LIMIT = 25_000;
 
 describe('the service, when it is stopped', function () {
-  this.timeout(90_000);
+  this.timeout(180_000);
   let directory: TemporaryDirectory;
   let servers: StepServer[] = [];
   let short: Outcome;
@@ -60,7 +60,7 @@ describe('the service, when it is stopped', function () {
 
   it('hands back slow runs, which resume elsewhere from their first unfinished step', () => {
     expect(long.end).to.deep.equal({ code: 0, signal: null });
-    expect(long.took).to.be.within(DRAIN_LIMIT - 500, DRAIN_LIMIT + 5_000);
+    expect(long.took).to.be.within(DRAIN_LIMIT - 500, DRAIN_LIMIT + 14_000);
     expect(types(long.run)).to.deep.equal([
       'RunRequested',
       'RunStarted',
@@ -149,6 +149,8 @@ async function stopWithAShortStep(dataDirectory: string, server: StepServer): Pr
 async function stopWithALongStep(dataDirectory: string, server: StepServer): Promise<Outcome> {
   const cluster = new Cluster(['api,projector,scheduler', 'worker', 'worker'], {
     SVC_DATA_DIR: dataDirectory,
+    // A worker that is stopping hands back its runs, and none is lost to a lease that expired.
+    SVC_LEASE_SECONDS: '30',
   });
   await cluster.start();
   const runId = await runUntilHeld(cluster, server);

@@ -6,7 +6,7 @@ import { Cluster, fiveProcesses, oneProcess } from '../cluster.ts';
 import { playScenario } from '../scripted-scenario.ts';
 
 describe('the service, split into processes by role', function () {
-  this.timeout(90_000);
+  this.timeout(240_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());

@@ -43,7 +43,7 @@ const isTable = (output: string): boolean =>
   output.includes('─') || /^[a-z]+(?: {2,}[a-z0-9 ]+)+$/m.test(output.split('\n')[0] ?? '');
 
 describe("an analyst's questions", function () {
-  this.timeout(180_000);
+  this.timeout(480_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   before(() => buildService());
@@ -71,7 +71,7 @@ describe("an analyst's questions", function () {
     const { stdout, stderr, status } = spawnSync('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: projectRoot,
       encoding: 'utf8',
-      timeout: 120_000,
+      timeout: 300_000,
       env: {
         ...process.env,
         SVC_URL: service.address,

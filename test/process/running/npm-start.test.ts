@@ -32,7 +32,21 @@ console.log('up', process.pid, process.ppid);
 console.log('with', JSON.stringify(process.argv.slice(1)));
 `;
 
-describe('npm start', () => {
+/** The longest wait for a build and a start, in milliseconds. */
+const LIMIT_MS = 90_000;
+
+/** Kills a process group, which may have ended by itself. */
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== 'ESRCH') throw error;
+  }
+}
+
+describe('npm start', function () {
+  // Each test builds the service, beside others that keep the machine busy.
+  this.timeout(240_000);
   const directory = useTemporaryDirectory();
   let started: ChildProcess[] = [];
 
@@ -59,7 +73,7 @@ describe('npm start', () => {
   // The whole group, because processes started by npm would outlive it.
   afterEach(() => {
     for (const { pid, exitCode } of started) {
-      if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGKILL');
+      if (pid !== undefined && exitCode === null) killGroup(pid);
     }
   });
 
@@ -79,7 +93,7 @@ describe('npm start', () => {
   }
 
   async function processIds(output: Signal<string>): Promise<readonly number[]> {
-    const line = await output.wait((text) => /up \d+ \d+/.test(text), { limitMs: 15_000 });
+    const line = await output.wait((text) => /up \d+ \d+/.test(text), { limitMs: LIMIT_MS });
     return [...(/up (\d+) (\d+)/.exec(line) ?? [])].slice(1).map(Number);
   }
 
@@ -96,7 +110,7 @@ describe('npm start', () => {
     const [, parent] = await processIds(output);
     expect(parent).to.equal(child.pid);
     child.kill('SIGTERM');
-    expect(await end.wait()).to.equal(7);
+    expect(await end.wait(() => true, { limitMs: LIMIT_MS })).to.equal(7);
   });
 
   it('stops the service gracefully if its shell exits without passing a signal on', async function () {
@@ -104,12 +118,12 @@ describe('npm start', () => {
     const { child, output } = npmStart({ npm_config_script_shell: '/bin/dash' });
     const [service] = await processIds(output);
     child.kill('SIGTERM');
-    await output.wait((text) => text.includes(`ended ${service}`));
+    await output.wait((text) => text.includes(`ended ${service}`), { limitMs: LIMIT_MS });
   });
 
   it('returns the exit code of a service that exits by itself, whatever the shell', async () => {
     writeFileSync(join(directory(), 'app/main.ts'), 'process.exitCode = 3;');
-    expect(await npmStart().end.wait()).to.equal(3);
+    expect(await npmStart().end.wait(() => true, { limitMs: LIMIT_MS })).to.equal(3);
   });
 
   it('sends Ctrl-C to the service once', async () => {
@@ -117,14 +131,14 @@ describe('npm start', () => {
     const [service] = await processIds(output);
     // The terminal sends it to all of them.
     process.kill(-(child.pid ?? 0), 'SIGINT');
-    await output.wait((text) => text.includes(`ended ${service}`));
-    await end.wait();
+    await output.wait((text) => text.includes(`ended ${service}`), { limitMs: LIMIT_MS });
+    await end.wait(() => true, { limitMs: LIMIT_MS });
     expect(output.values.join('').match(/ended/g)).to.have.lengthOf(1);
   });
 
   it("passes only the service's own arguments to it", async () => {
     const { output } = npmStart({}, ['--', 'one', '--two']);
-    const line = await output.wait((text) => text.includes('with'), { limitMs: 15_000 });
+    const line = await output.wait((text) => text.includes('with'), { limitMs: LIMIT_MS });
     const [, words = '[]'] = /with (.*)/.exec(line) ?? [];
     expect(JSON.parse(words)).to.deep.equal([
       join(directory(), 'dist/app/main.js'),
@@ -136,7 +150,7 @@ describe('npm start', () => {
   it("fails with the compiler's exit code if the code does not compile", async () => {
     writeFileSync(join(directory(), 'app/main.ts'), 'const a: number = "text";');
     const { end } = npmStart();
-    expect(await end.wait(() => true, { limitMs: 15_000 })).to.be.oneOf([1, 2]);
+    expect(await end.wait(() => true, { limitMs: LIMIT_MS })).to.be.oneOf([1, 2]);
   });
 
   it('compiles only after a change', () => {

@@ -52,7 +52,8 @@ async function tokenOf(address: string, credentials: Credentials): Promise<strin
   return (JSON.parse(body) as { readonly access_token: string }).access_token;
 }
 
-describe('a running service', () => {
+describe('a running service', function () {
+  this.timeout(180_000);
   endsItsProcesses();
   const directory = useTemporaryDirectory();
   const path = (name: string): string => join(directory(), name);

@@ -245,7 +245,7 @@ describe('the Python SDK', function () {
       expect(await worker.ended()).to.deep.equal({ code: 0, signal: null });
       const run = await ended(first);
       expect(run.json['state'], run.text).to.equal('succeeded');
-      expect((await client.get(`/runs/${later}`)).json['state']).to.equal('waiting');
+      await eventually(async () => (await client.get(`/runs/${later}`)).at('state') === 'waiting');
       expect(worker.said.values.map(({ what }) => what)).to.deep.equal([
         'began',
         'ended',
