@@ -152,8 +152,7 @@ describe('an extension', () => {
     await hosting().start();
     await hosting().publish('orders.new', { n: 1 });
     await hosting().publish('other', { n: 2 });
-    const seen = (n: number) =>
-      eventually(() => void expect(reached['seen']).to.have.lengthOf(n), { limitMs: 10_000 });
+    const seen = (n: number) => eventually(() => void expect(reached['seen']).to.have.lengthOf(n));
     await seen(1);
     await hosting().stop();
     await hosting().publish('orders.gone', { n: 3 });

@@ -227,6 +227,12 @@ export class Hosting {
     return (await this.store.readStream(`topic-${topic}`)).length;
   }
 
+  /** Whether another process could run an extension's background work now. */
+  async canLease(id: string): Promise<boolean> {
+    const other = newId(this.#clock.now());
+    return (await this.#coordination.acquire(`extension ${id}`, other, 1_000)) !== null;
+  }
+
   metricsText(): Promise<string> {
     return this.#telemetry.metrics.text();
   }

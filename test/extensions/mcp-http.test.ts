@@ -177,8 +177,10 @@ describe('the tool protocol over plain HTTP', () => {
       const other = await keyed(`key of ${tool}`, 'pause_task', { task_id });
       expect([other.status, other.at('error')]).to.deep.equal([409, 'conflict']);
     }
-    const runs = await admin.get(`/runs?task_id=${task_id}`);
-    expect(runs.at('total')).to.equal(2);
+    await eventually(async () => {
+      const runs = await admin.get(`/runs?task_id=${task_id}`);
+      expect(runs.at('total')).to.equal(2);
+    });
     const refused = { task_id: '01a20409-85de-73d2-a734-63d40fb2df6f' };
     for (let times = 0; times < 2; times += 1) {
       expect((await keyed('refused', 'run_task', refused)).status).to.equal(404);
@@ -342,7 +344,7 @@ describe('the tool protocol over plain HTTP', () => {
   });
 
   it('repeats a call by its key if the client disconnected during the first one', async () => {
-    const call = { tool: 'sleep', parameters: { seconds: 3 } };
+    const call = { tool: 'sleep', parameters: { seconds: 8 } };
     const keyed = { headers: { 'idempotency-key': 'left' } };
     const active = async (): Promise<string> =>
       (await admin.get('/ext/observability/metrics')).text
@@ -369,7 +371,7 @@ describe('the tool protocol over plain HTTP', () => {
       // The first call may still be ending.
       return answer.status === 409 ? null : answer;
     });
-    expect(again.json, again.text).to.deep.equal({ success: true, result: { slept_seconds: 3 } });
+    expect(again.json, again.text).to.deep.equal({ success: true, result: { slept_seconds: 8 } });
     expect(await admin.get('/ext/observability/metrics'))
       .to.have.property('text')
       .that.does.not.match(/^extension_errors_total\{extension="mcp_http"/m);

@@ -48,13 +48,10 @@ describe('the quotas of a namespace, in a whole service', function () {
     });
     await agent.client.post(`/tasks/${task}/pause`);
     await limit({});
-    await eventually(
-      async () => {
-        const state = (await agent.client.get(`/runs/${waiting}`)).at('state');
-        return state === 'succeeded' || state === 'skipped';
-      },
-      { limitMs: 30_000 },
-    );
+    await eventually(async () => {
+      const state = (await agent.client.get(`/runs/${waiting}`)).at('state');
+      return state === 'succeeded' || state === 'skipped';
+    });
   });
 
   it('fail the steps events.publish and tasks.run that would exceed them', async () => {

@@ -3,7 +3,7 @@ import { eventually, found } from '../../support/signals.ts';
 import { plainTask } from '../plain-task.ts';
 import { leaksIn, steady } from './observing.ts';
 import type { Pair } from './resident.ts';
-import { phantoms, type Things, unhurried } from './things.ts';
+import { FAR_CRON, phantoms, type Things, unhurried } from './things.ts';
 import { stepAttempts } from './tool-attempts.ts';
 
 /** Tests that neither events nor steps of pipelines reach from one namespace into another. */
@@ -14,6 +14,7 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     const { client, id } = pair().me.owner;
     const task = await client.post('/tasks', {
       ...plainTask(id),
+      schedule_expr: FAR_CRON,
       payload: { pipeline },
       max_retries: 0,
     });
@@ -126,7 +127,8 @@ export function itReachesNothingBySteps(pair: () => Pair): void {
     expect((await schemaFor(other.owner)).text).to.equal(before.text);
     const pipeline = [{ id: 'job', uses: workerTool, with: {}, ...unhurried }];
     const { client, id } = other.owner;
-    const task = await client.post('/tasks', { ...plainTask(id), payload: { pipeline } });
+    const fields = { ...plainTask(id), schedule_expr: FAR_CRON, payload: { pipeline } };
+    const task = await client.post('/tasks', fields);
     expect(task.at('warnings'), task.text).to.deep.equal([]);
     // The neighbour polls first.
     const mine = made.textAt('worker_id');

@@ -59,6 +59,12 @@ export interface Owner {
 
 const HOUR = 3_600_000;
 
+/**
+ * Hourly, but next half an hour after the tests begin: a whole service fires by the real clock, and a run of its own
+ * would change what these tests compare.
+ */
+export const FAR_CRON = `${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
+
 /** Things that never existed, of the same form as others. */
 export function phantoms(like: Things): Things {
   const mark = newMark();
@@ -95,6 +101,7 @@ export async function makeThings(
   const taskOf = async (pipeline: readonly object[], more: object = {}): Promise<string> => {
     const body = {
       ...plainTask(agent),
+      schedule_expr: FAR_CRON,
       title: `Title ${mark}`,
       description: `For ${mark}`,
       max_retries: 0,

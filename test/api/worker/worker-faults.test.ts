@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ApiError } from '../../../api/client/client.ts';
 import { Worker, type Job } from '../../../api/worker/worker.ts';
-import { deferred, Signal } from '../../support/signals.ts';
+import { deferred, eventually, Signal } from '../../support/signals.ts';
 import { fetchBut, useWorkerWorld } from './worker-world.ts';
 
 const notFound = { error: 'not_found', message: 'no such worker', details: {}, request_id: 'r' };
@@ -73,8 +73,8 @@ describe('a worker in TypeScript, when something fails', function () {
     await world().worker({ patient: () => 'done' }, { fetch });
     expect(await world().result(await world().run({ uses: 'patient' }))).to.equal('done');
     const [first = 0, second = 0, third = 0] = asked;
-    expect(second - first).to.be.within(990, 3000);
-    expect(third - second).to.be.within(990, 3000);
+    expect(second - first).to.be.at.least(990);
+    expect(third - second).to.be.at.least(990);
   });
 
   it('keeps results until they are accepted', async () => {
@@ -122,39 +122,6 @@ describe('a worker in TypeScript, when something fails', function () {
       .to.include('the service rejected the result')
       .and.include('spoiled');
     expect(sizes).to.deep.equal([3, 1, 1, 1, 1]);
-  });
-
-  it('stops a job whose lease is lost, and another worker gets it with the same key', async () => {
-    const keys = new Signal<string>('keys');
-    const reasons = new Signal<unknown>('reasons');
-    const fetch = fetchBut((path) =>
-      path.endsWith('/heartbeat')
-        ? Promise.reject(new TypeError('fetch failed'))
-        : Promise.resolve(undefined),
-    );
-    const first = async (_args: unknown, job: Job): Promise<string> => {
-      keys.send(job.idempotencyKey);
-      await new Promise((ended) => job.signal.addEventListener('abort', ended));
-      reasons.send(job.signal.reason);
-      return 'too late';
-    };
-    const cutOff = await world().worker({ lost: first }, { fetch });
-    const run = await world().run({ uses: 'lost' });
-    await keys.wait();
-    await world().worker({
-      lost: (_args, job) => {
-        keys.send(job.idempotencyKey);
-        return 'by another';
-      },
-    });
-    expect(await reasons.wait()).to.include({ why: 'lease_lost' });
-    expect(await world().result(run)).to.equal('by another');
-    expect(new Set(keys.values)).to.deep.equal(new Set([`${run}:step_0`]));
-    await cutOff.stop();
-    expect(world().said.values.map(({ message }) => message)).to.include.members([
-      'lost a job: could not keep its lease',
-      'dropped the result of a job',
-    ]);
   });
 
   it('stops when another worker takes its name, and still delivers its results', async () => {
@@ -210,11 +177,56 @@ describe('a worker in TypeScript, when something fails', function () {
     await stopped;
     expect(await world().result(run)).to.equal('finished');
     expect((await world().read(run)).text).to.include('the last line');
-    expect(await workers('active')).to.deep.equal([]);
+    await eventually(async () => void expect(await workers('active')).to.deep.equal([]));
     const next = await world().run({ uses: 'last' });
     await world().worker({ last: () => 'by the next' });
     expect(await world().result(next)).to.equal('by the next');
     expect(begun.values).to.have.lengthOf(1);
+  });
+
+  it('can be started only once', async () => {
+    const worker = new Worker({ url: world().url, ...world().agent, tools: {}, log: () => {} });
+    await worker.stop();
+    const again = await worker.start().catch((error: unknown) => String(error));
+    expect(again).to.equal('Error: a worker can only be started once; create another one');
+  });
+});
+
+describe('a worker in TypeScript, with short leases', function () {
+  this.timeout(60_000);
+  const world = useWorkerWorld({ SVC_JOB_LEASE_SECONDS: '3' });
+
+  it('stops a job whose lease is lost, and another worker gets it with the same key', async () => {
+    const keys = new Signal<string>('keys');
+    const reasons = new Signal<unknown>('reasons');
+    const fetch = fetchBut((path) =>
+      path.endsWith('/heartbeat')
+        ? Promise.reject(new TypeError('fetch failed'))
+        : Promise.resolve(undefined),
+    );
+    const first = async (_args: unknown, job: Job): Promise<string> => {
+      keys.send(job.idempotencyKey);
+      await new Promise((ended) => job.signal.addEventListener('abort', ended));
+      reasons.send(job.signal.reason);
+      return 'too late';
+    };
+    const cutOff = await world().worker({ lost: first }, { fetch });
+    const run = await world().run({ uses: 'lost' });
+    await keys.wait();
+    await world().worker({
+      lost: (_args, job) => {
+        keys.send(job.idempotencyKey);
+        return 'by another';
+      },
+    });
+    expect(await reasons.wait()).to.include({ why: 'lease_lost' });
+    expect(await world().result(run)).to.equal('by another');
+    expect(new Set(keys.values)).to.deep.equal(new Set([`${run}:step_0`]));
+    await cutOff.stop();
+    expect(world().said.values.map(({ message }) => message)).to.include.members([
+      'lost a job: could not keep its lease',
+      'dropped the result of a job',
+    ]);
   });
 
   it('leaves jobs that do not end in time to others', async () => {
@@ -234,12 +246,5 @@ describe('a worker in TypeScript, when something fails', function () {
     expect(reasons.values[0]).to.include({ why: 'worker_stopped' });
     await world().worker({ left: () => 'done by another' });
     expect(await world().result(run)).to.equal('done by another');
-  });
-
-  it('can be started only once', async () => {
-    const worker = new Worker({ url: world().url, ...world().agent, tools: {}, log: () => {} });
-    await worker.stop();
-    const again = await worker.start().catch((error: unknown) => String(error));
-    expect(again).to.equal('Error: a worker can only be started once; create another one');
   });
 });

@@ -116,7 +116,7 @@ export class WorkerWorld {
   }
 }
 
-/** Called inside a `describe`: its tests share one service, with leases of 2 s. */
+/** Called inside a `describe`: its tests share one service, whose job leases outlast a stall. */
 export function useWorkerWorld(settings: Readonly<Record<string, string>> = {}): () => WorkerWorld {
   let world: WorkerWorld | undefined;
   let close = async (): Promise<void> => {};
@@ -128,7 +128,7 @@ export function useWorkerWorld(settings: Readonly<Record<string, string>> = {}):
         SVC_HOST: '127.0.0.1',
         SVC_DATA_DIR: directory.path,
         SVC_LOG_LEVEL: 'silent',
-        SVC_JOB_LEASE_SECONDS: '2',
+        SVC_JOB_LEASE_SECONDS: '15',
         SVC_JOB_HEARTBEAT_SECONDS: '1',
         SVC_RATE_LIMIT: '0',
         ...settings,

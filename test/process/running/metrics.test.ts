@@ -51,7 +51,7 @@ describe('the metrics of a service', function () {
       title: 'counted',
       description: 'is run once',
       schedule_kind: 'cron',
-      schedule_expr: '0 3 * * *',
+      schedule_expr: '0 3 1 1 *',
       created_by: credentials.agent_id,
       payload: { pipeline: [{ uses: 'sleep', with: { seconds: 0 } }] },
     });

@@ -92,7 +92,7 @@ describe('the waits of a run that retention has removed', () => {
     const before = await generation();
     const ordered = await client.post('/projections/waits/rebuild');
     expect(ordered.status, ordered.text).to.equal(202);
-    await eventually(async () => (await generation()) > before, { limitMs: 20_000 });
+    await eventually(async () => (await generation()) > before);
     await expectGone();
   });
 });

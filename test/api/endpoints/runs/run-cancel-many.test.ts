@@ -8,8 +8,7 @@ import { openStandIns } from '../../../support/stand-in-stores.ts';
 import { FailedRuns, start } from './failed-runs.ts';
 
 function describeCancellation(title: string, openStores?: OpenStores): void {
-  describe(`the cancellation of many runs ${title}`, function () {
-    this.timeout(30_000);
+  describe(`the cancellation of many runs ${title}`, () => {
     const api = useRunningApi({}, openStores);
     let caller: SignedIn;
     let runs: FailedRuns;

@@ -17,8 +17,7 @@ interface Obstacle {
 }
 
 function describeExplanation(title: string, openStores?: OpenStores): void {
-  describe(`the explanation of a run ${title}`, function () {
-    this.timeout(30_000);
+  describe(`the explanation of a run ${title}`, () => {
     const api = useRunningApi({}, openStores);
     let caller: SignedIn;
     let runs: FailedRuns;

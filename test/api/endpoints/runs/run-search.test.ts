@@ -15,8 +15,7 @@ interface Found {
 }
 
 function describeSearch(title: string, openStores?: OpenStores): void {
-  describe(`a search for runs ${title}`, function () {
-    this.timeout(30_000);
+  describe(`a search for runs ${title}`, () => {
     const api = useRunningApi({}, openStores);
     const found = async (query: string): Promise<Found> => {
       const { client } = api().admin;

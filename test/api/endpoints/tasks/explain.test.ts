@@ -134,11 +134,11 @@ describe('an explanation', () => {
     const at = world.nextHour;
     await world.until(at - 10 * minute).command(task, 'pause');
     await world.until(at + 5 * minute).command(task, 'resume?missed=latest');
-    const [run] = await world.decide(task);
+    const [run] = await world.until(at + 6 * minute).decide(task);
     const answer = await world.explain(task, at);
     expectReason(answer, 'fired', true);
     expect(answer.at('run_id')).to.equal(run);
-    expectWords(answer, '5 min late', 'missed=latest');
+    expectWords(answer, '6 min late', 'missed=latest');
   });
 
   it('of a pause after failures says so', async () => {

@@ -97,10 +97,10 @@ describe('jobs over HTTP', () => {
     it('gets no job before its earliest start', async () => {
       const tool = newTool();
       const worker = await open.worker([tool]);
-      const notBefore = api().clock.now() + 300;
+      const notBefore = api().clock.now() + 3_000;
       await open.open({ tool, notBefore });
       expect(await worker.jobs()).to.deep.equal([]);
-      await worker.job('?wait=10');
+      await worker.job('?wait=20');
       expect(api().clock.now()).to.be.at.least(notBefore);
     });
 

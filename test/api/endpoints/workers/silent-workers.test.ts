@@ -4,7 +4,7 @@ import { eventually, found } from '../../../support/signals.ts';
 import { newTool, OpenJobs } from './open-jobs.ts';
 
 describe('a silent worker', () => {
-  const api = useRunningApi({ jobLeaseSeconds: 1 });
+  const api = useRunningApi({ jobLeaseSeconds: 3 });
 
   it('loses its job to another one, with a new lease and the same idempotency key', async () => {
     const open = await OpenJobs.make(api());
@@ -31,12 +31,16 @@ describe('a silent worker', () => {
     expect(resumed.map(({ result }) => result)).to.deep.equal(['fine']);
     expect(await api().metricsText()).to.contain('job_leases_lost_total 1');
   });
+});
 
-  it('keeps its job as long as it sends heartbeats, up to the deadline of the try', async () => {
+describe('a worker that sends heartbeats', () => {
+  const api = useRunningApi({ jobLeaseSeconds: 5 });
+
+  it('keeps its job beyond its first lease, up to the deadline of the try', async () => {
     const open = await OpenJobs.make(api());
     const tool = newTool();
     const worker = await open.worker([tool]);
-    const { runId } = await open.open({ tool, timeoutSeconds: 2.5 });
+    const { runId } = await open.open({ tool, timeoutSeconds: 6 });
     const job = await worker.job();
     let beats = 0;
     await eventually(async () => {
@@ -51,7 +55,7 @@ describe('a silent worker', () => {
     });
     expect(resumed).to.deep.include({
       by: { kind: 'timeout' },
-      error: 'timed out after 2.5 s (timeout_seconds)',
+      error: 'timed out after 6 s (timeout_seconds)',
       retryable: true,
     });
   });
