@@ -132,10 +132,8 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
 
     describe('with a lost response', () => {
       /** Soon repeats an attempt without a response. */
-      const openHasty = (): Promise<EventStore> => {
-        const { appendAttemptMs } = hastyTimings;
-        return bench().open({ timings: { appendAttemptMs } });
-      };
+      const { appendAttemptMs } = hastyTimings;
+      const openHasty = () => bench().open({ timings: { appendAttemptMs } });
 
       const afterWriting = [
         'unavailable-after-writing',
@@ -247,8 +245,7 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
       });
 
       it('reports an unknown outcome if it cannot inspect a conflict that its own append may have caused', async () => {
-        const { readMs } = hastyTimings;
-        const hasty = await bench().open({ timings: { readMs } });
+        const hasty = await bench().open({ timings: { readMs: hastyTimings.readMs } });
         await hasty.append('task-1', [numbered(0)], 'none');
         const { faults } = bench().server;
         faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
