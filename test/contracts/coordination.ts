@@ -35,8 +35,7 @@ export function describeCoordinationContract(
   name: string,
   open: () => Promise<CoordinationHarness>,
 ): void {
-  describe(name, function () {
-    this.timeout(30_000);
+  describe(name, () => {
     let current: CoordinationHarness | undefined;
     const harness = (): CoordinationHarness => {
       if (current === undefined) throw new Error('There is a harness only during a test');

@@ -20,8 +20,7 @@ export const smallLimits = { kept: 2_000, most: 10_000, past: 10_000 };
  * @param open opens the log with {@link smallLimits}
  */
 export function describeSmallWindow(name: string, open: () => Promise<EventStoreSubject>): void {
-  describe(name, function () {
-    this.timeout(30_000);
+  describe(name, () => {
     let current: EventStoreSubject | undefined;
     const subject = (): EventStoreSubject => {
       if (current === undefined) throw new Error('There is a subject only during a test');

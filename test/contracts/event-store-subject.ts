@@ -149,7 +149,7 @@ export class Follower {
 
   /** The next message; undefined when the subscription has ended. Keeps the events. */
   async next(): Promise<SubscriptionMessage | undefined> {
-    const result = await within(10_000, this.#messages.next());
+    const result = await within(30_000, this.#messages.next());
     if (result.done === true) return undefined;
     if (result.value.kind === 'events') this.events.push(...result.value.events);
     return result.value;

@@ -19,8 +19,7 @@ export function describeEventStoreContract(
   name: string,
   open: () => Promise<EventStoreSubject>,
 ): void {
-  describe(name, function () {
-    this.timeout(30_000);
+  describe(name, () => {
     let current: EventStoreSubject | undefined;
     const subject = (): EventStoreSubject => {
       if (current === undefined) throw new Error('There is a subject only during a test');

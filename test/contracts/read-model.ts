@@ -34,8 +34,7 @@ export function describeReadModelContract(
   open: () => Promise<ReadModelHarness>,
   engine: { readonly writesCheckpointLast?: boolean } = {},
 ): void {
-  describe(name, function () {
-    this.timeout(30_000);
+  describe(name, () => {
     let current: ReadModelHarness | undefined;
     const harness = (): ReadModelHarness => {
       if (current === undefined) throw new Error('There is a harness only during a test');

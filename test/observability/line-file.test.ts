@@ -62,5 +62,5 @@ describe('a log whose reader has stopped reading', () => {
     await ended;
     for (let more = read(); more > 0; more = read()) bytes += more;
     expect(bytes).to.equal((150 - result.lost) * 10_000 + 'again\n'.length);
-  }).timeout(20_000);
+  });
 });

@@ -31,7 +31,7 @@ export async function setup({ toolRegistry, events, core }) {
     return body;
   }, object);
   toolRegistry.registerTool('leave', ({ topic }) => {
-    setTimeout(() => void events.publish(topic, {}), 300);
+    setTimeout(() => void events.publish(topic, {}), 2_000);
   }, object);
   await events.subscribe('echo', () => events.publish('echo', {}));
 }`;

@@ -88,7 +88,7 @@ describe('the command line directly on the stores', () => {
     const stop = new AbortController();
     const running = projector.run(stop.signal);
     for (const { name } of projections) {
-      await passed.wait(([of, position]) => of === name && position >= head, { limitMs: 15_000 });
+      await passed.wait(([of, position]) => of === name && position >= head);
     }
     stop.abort();
     await running;

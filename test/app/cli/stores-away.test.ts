@@ -12,8 +12,7 @@ import { MongoServer } from '../../support/mongodb-server/server.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 import { svc } from './command-line.ts';
 
-describe('the command line on unavailable stores', function () {
-  this.timeout(30_000);
+describe('the command line on unavailable stores', () => {
   const directory = useTemporaryDirectory();
 
   for (const words of [['simulate'], ['owed'], ['admin', 'reset']]) {

@@ -12,7 +12,9 @@ import {
 import { svc } from '../cli/command-line.ts';
 
 /** How many causes are examined together. The doctor mostly waits for the servers. */
-const CONCURRENCY = 8;
+const CONCURRENCY = 3;
+/** How often a cause is examined at most. */
+const ATTEMPTS = 3;
 
 /** A folder that the doctor does not create, and a port at which no service answers. */
 const nowhere = {
@@ -26,8 +28,17 @@ interface Examination {
   readonly of: (check: string) => readonly Readonly<Record<string, unknown>>[];
 }
 
+/** Whether the doctor has found the cause, and nothing else. */
+function isExpected(cause: Cause | null, { of }: Examination): boolean {
+  return ['log', 'views'].every((check) => {
+    const [finding] = of(check);
+    if (cause?.where.doctor !== check) return finding?.['verdict'] === 'ok';
+    return String(finding?.['advice']).includes(cause.remedy);
+  });
+}
+
 describe('svc doctor with a server that it cannot use', function () {
-  this.timeout(30_000);
+  this.timeout(120_000);
   const examinations = new Map<Cause | null, Examination>();
   const found = (cause: Cause | null): Examination => {
     const examination = examinations.get(cause);
@@ -35,14 +46,23 @@ describe('svc doctor with a server that it cannot use', function () {
     return examination;
   };
 
+  /** Repeated, because a busy machine may have no time to find out more than that there was no answer. */
   async function examine(cause: Cause | null): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      const examination = await examineOnce(cause);
+      examinations.set(cause, examination);
+      if (isExpected(cause, examination) || attempt === ATTEMPTS) return;
+    }
+  }
+
+  async function examineOnce(cause: Cause | null): Promise<Examination> {
     const servers = await startServers();
     try {
       const env = { ...settingsOf(servers), ...nowhere, ...cause?.set(servers) };
       const { code, json } = await svc(['doctor', '--json', '--quick'], { env });
       const findings = json['findings'] as ReturnType<Examination['of']>;
       const of = (check: string) => findings.filter((each) => each['check'] === check);
-      examinations.set(cause, { code, of });
+      return { code, of };
     } finally {
       await stopServers(servers);
     }

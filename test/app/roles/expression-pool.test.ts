@@ -128,7 +128,7 @@ describe('threads that evaluate expressions', function () {
     const brief = new ExpressionPool({ size: 2, idleMs: 1 });
     try {
       await Promise.all(['a', 'b', 'c'].map((run) => brief.evaluate(onScope(run, ['index']))));
-      await eventually(() => brief.threads === 0, { limitMs: 20_000, what: 'the threads to end' });
+      await eventually(() => brief.threads === 0, { what: 'the threads to end' });
       const values = await brief.evaluate(onScope('a', ['length(params.rows)']));
       expect(valueOf(values, 'length(params.rows)')).to.equal(3);
     } finally {

@@ -1,6 +1,10 @@
 import { expect } from 'chai';
 import { EventStoreError, type EventStore, type NewEvent } from '../../../domain/event-store.ts';
-import { numbered, onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
+import {
+  hastyTimings,
+  numbered,
+  onWorkbench,
+} from '../../support/eventstoredb-server/workbench.ts';
 import { eventually } from '../../support/signals.ts';
 
 /** The error that a promise rejects with. */
@@ -88,10 +92,9 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
     it('reports that an append is too large for the server', async () => {
       const large = numbered(1);
       const half = { ...large, data: { filling: 'x'.repeat(400_000) } } as unknown as NewEvent;
-      const patient = await bench().open({ timings: { appendAttemptMs: 5_000 } });
       for (const count of [3, 20]) {
         const events = Array.from({ length: count }, () => ({ ...half, id: crypto.randomUUID() }));
-        const error = await errorOf(patient.append('task-1', events, 'none'));
+        const error = await errorOf(store.append('task-1', events, 'none'));
         expect(error, `${count} events`).to.include({ code: 'TOO_LARGE', stream: 'task-1' });
       }
       expect(bench().server.appends).to.have.lengthOf(2);
@@ -128,6 +131,10 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
     });
 
     describe('with a lost response', () => {
+      /** Soon repeats an attempt without a response. */
+      const { appendAttemptMs } = hastyTimings;
+      const openHasty = () => bench().open({ timings: { appendAttemptMs } });
+
       const afterWriting = [
         'unavailable-after-writing',
         'cancelled-after-writing',
@@ -138,10 +145,11 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
       for (const fault of afterWriting) {
         for (const expected of ['none', 'any'] as const) {
           it(`finds its own append, expecting ${expected}, after: ${fault}`, async () => {
+            const hasty = await openHasty();
             bench().server.faults.onNextAppends(fault);
-            const result = await store.append('task-1', [numbered(1), numbered(2)], expected);
+            const result = await hasty.append('task-1', [numbered(1), numbered(2)], expected);
             expect(result).to.include({ revision: 1, duplicate: false });
-            expect(result.position).to.equal(await store.head());
+            expect(result.position).to.equal(await hasty.head());
             expect(bench().server.log.all).to.have.lengthOf(2);
           });
         }
@@ -149,12 +157,15 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
 
       it('repeats with the same ids and the same expectation', async () => {
         await store.append('task-1', [numbered(1)], 'none');
+        const hasty = await openHasty();
         const { server } = bench();
         server.faults.onNextAppends('lost-before-writing', 'silent-before-writing');
         const event = numbered(2);
-        expect((await store.append('task-1', [event], 0)).revision).to.equal(1);
+        expect((await hasty.append('task-1', [event], 0)).revision).to.equal(1);
         const attempts = server.appends.slice(1);
-        expect(attempts.map(({ expected }) => expected)).to.deep.equal([0, 0, 0]);
+        // On a busy machine, a later attempt may miss its deadline too.
+        expect(attempts).to.have.lengthOf.at.least(3);
+        expect(new Set(attempts.map(({ expected }) => expected))).to.deep.equal(new Set([0]));
         expect(new Set(attempts.map(({ events }) => events[0]?.id))).to.deep.equal(
           new Set([event.id]),
         );
@@ -231,14 +242,15 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
         const error = await errorOf(hasty.append('task-1', [numbered(1)], 'none'));
         expect(error).to.include({ code: 'OUTCOME_UNKNOWN', repeated: true });
         expect(performance.now() - begun).to.be.lessThan(15_000);
-      }).timeout(40_000);
+      });
 
       it('reports an unknown outcome if it cannot inspect a conflict that its own append may have caused', async () => {
-        await store.append('task-1', [numbered(0)], 'none');
+        const hasty = await bench().open({ timings: { readMs: hastyTimings.readMs } });
+        await hasty.append('task-1', [numbered(0)], 'none');
         const { faults } = bench().server;
         faults.onNextAppends('unavailable-after-writing', 'forgets-ids');
         faults.onNextReads(...Array.from({ length: 1_000 }, () => 'unavailable' as const));
-        const error = await errorOf(store.append('task-1', [numbered(1)], 0));
+        const error = await errorOf(hasty.append('task-1', [numbered(1)], 0));
         expect(error.code).to.equal('OUTCOME_UNKNOWN');
       });
     });
@@ -317,20 +329,23 @@ function describeAppending(way: string, lacksBatchAppend: boolean): void {
     describe('without a server', () => {
       it('is certainly not written if the server was down from the start', async () => {
         bench().server.stop();
-        const error = await errorOf(store.append('task-1', [numbered(1)], 'none'));
+        const hasty = await bench().open({ timings: hastyTimings });
+        const error = await errorOf(hasty.append('task-1', [numbered(1)], 'none'));
         expect(error.code).to.equal('UNAVAILABLE');
       });
 
       it('is certainly not written if the server went down before', async () => {
-        await store.append('task-1', [numbered(1)], 'none');
+        const hasty = await bench().open({ timings: hastyTimings });
+        await eventually(() => hasty.ping());
+        await hasty.append('task-1', [numbered(1)], 'none');
         bench().server.stop();
-        await eventually(async () => (await errorOf(store.ping())).code === 'UNAVAILABLE');
-        const error = await errorOf(store.append('task-1', [numbered(2)], 0));
+        await eventually(async () => (await errorOf(hasty.ping())).code === 'UNAVAILABLE');
+        const error = await errorOf(hasty.append('task-1', [numbered(2)], 0));
         expect(error.code).to.equal('UNAVAILABLE');
       });
 
       it('succeeds when the server comes back in time', async () => {
-        const patient = await bench().open({ timings: { connectMs: 4_000 } });
+        const patient = await bench().open({ timings: { connectMs: 15_000 } });
         await patient.append('task-1', [numbered(1)], 'none');
         bench().server.stop();
         const appended = patient.append('task-1', [numbered(2)], 0);

@@ -108,7 +108,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
 
   it('do not open new streams without a pause at a server that breaks each of them', async () => {
     const store = await bench().open({
-      timings: { appendOverallMs: 1, firstPauseMs: 200, longestPauseMs: 200 },
+      timings: { appendOverallMs: 1, firstPauseMs: 60, longestPauseMs: 60 },
     });
     await store.head();
     bench().server.faults.onNextAppends(...upTo(6).map(() => 'lost-before-writing' as const));
@@ -117,7 +117,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
     for (const n of upTo(6)) await errorsOf([store.append(`task-${n}`, [numbered(n)], 'none')]);
     expect(bench().server.batchStreams).to.equal(6);
     // Streams are at least half of the pause apart.
-    expect(performance.now() - begun).to.be.at.least(5 * 95);
+    expect(performance.now() - begun).to.be.at.least(5 * 28);
   });
 
   for (const how of ['error', 'clean-end'] as const) {
@@ -135,7 +135,7 @@ describe('appends in flight on the shared stream to EventStoreDB', () => {
   }
 
   it('each have a deadline, and a stream that misses one is replaced', async () => {
-    const store = await bench().open({ timings: { appendAttemptMs: 400 } });
+    const store = await bench().open({ timings: { appendAttemptMs: 2_000 } });
     await store.append('first', [numbered(0)], 'none');
     const { server } = bench();
     server.faults.onNextAppends('silent-after-writing');

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { isConflict, type EventStore } from '../../../domain/event-store.ts';
-import { numbered, numbersOf, onWorkbench } from '../../support/eventstoredb-server/workbench.ts';
+import type { Timings } from '../../../stores/eventstoredb/connecting/timings.ts';
+import {
+  hastyTimings,
+  numbered,
+  numbersOf,
+  onWorkbench,
+} from '../../support/eventstoredb-server/workbench.ts';
 import { eventually } from '../../support/signals.ts';
 
 /** A server reports conflicts with written events, but shows these only once they are replicated and indexed. */
@@ -8,12 +14,16 @@ describe('a conflict in EventStoreDB with events that are not visible yet', () =
   const bench = onWorkbench();
   let store: EventStore;
   beforeEach(async () => {
-    store = await bench().open({ timings: { appendAttemptMs: 5_000 } });
+    store = await bench().open({ timings: { appendAttemptMs: 20_000, appendOverallMs: 20_000 } });
   });
 
   /** The events that the loser of a race reads once it knows of the conflict. */
-  const found = async (stream: string, expected: 'none' | number): Promise<readonly number[]> => {
-    const other = await bench().open();
+  const found = async (
+    stream: string,
+    expected: 'none' | number,
+    timings: Partial<Timings> = {},
+  ): Promise<readonly number[]> => {
+    const other = await bench().open({ timings });
     const failure: unknown = await other.append(stream, [numbered(9)], expected).then(
       () => 'it was written',
       (error: unknown) => error,
@@ -58,7 +68,8 @@ describe('a conflict in EventStoreDB with events that are not visible yet', () =
     log.holdBack();
     const winner = store.append('task-1', [numbered(1)], 'none');
     await eventually(() => appends.length === 1, { what: 'the winner to be written' });
-    expect(await found('task-1', 'none')).to.deep.equal([]);
+    const { readMs } = hastyTimings;
+    expect(await found('task-1', 'none', { readMs })).to.deep.equal([]);
     log.show();
     await winner;
   });

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { BEGINNING, EventStoreError, type EventStore } from '../../../domain/event-store.ts';
 import {
+  hastyTimings,
   numbered,
   numbersOf,
   onWorkbench,
@@ -15,12 +16,13 @@ describe('a subscription to EventStoreDB with once', () => {
     await store.append('task-1', [numbered(0), numbered(1)], 'none');
   });
 
-  const once = (): ReturnType<EventStore['subscribe']> =>
-    store.subscribe({ after: BEGINNING, once: true, signal: new AbortController().signal });
+  const once = (from = store): ReturnType<EventStore['subscribe']> =>
+    from.subscribe({ after: BEGINNING, once: true, signal: new AbortController().signal });
 
   it('reports that the server is down, and ends', async () => {
     bench().server.stop();
-    const refused: unknown = await take(once(), () => false).catch((error: unknown) => error);
+    const hasty = await bench().open({ timings: hastyTimings });
+    const refused: unknown = await take(once(hasty), () => false).catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(EventStoreError).with.property('code', 'UNAVAILABLE');
   });
 

@@ -7,10 +7,10 @@ import {
 } from '../../../domain/event-store.ts';
 import {
   caughtUp,
+  hastyTimings,
   numbered,
   numbersOf,
   onWorkbench,
-  patientAppends,
   take,
   upTo,
   type Received,
@@ -24,7 +24,7 @@ describe('a subscription to EventStoreDB', () => {
   let store: EventStore;
   let stop: AbortController;
   beforeEach(async () => {
-    store = await bench().open({ timings: patientAppends });
+    store = await bench().open({ timings: { silenceMs: 10_000 } });
     stop = new AbortController();
   });
 
@@ -266,7 +266,7 @@ describe('a subscription to EventStoreDB', () => {
     bench().server.stop();
     const lost = deferred();
     const telemetry = reportingTo({ warn: () => lost.resolve() });
-    const other = await bench().open({ telemetry });
+    const other = await bench().open({ telemetry, timings: hastyTimings });
     const ended = take(other.subscribe({ after: BEGINNING, signal: stop.signal }), () => false);
     await lost.promise;
     stop.abort();

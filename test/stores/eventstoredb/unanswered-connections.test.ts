@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { EventStoreError } from '../../../domain/event-store.ts';
 import {
   followedByMany,
+  hastyTimings,
   numbered,
   numbersOf,
   onWorkbench,
-  patientAppends,
 } from '../../support/eventstoredb-server/workbench.ts';
 import { eventually } from '../../support/signals.ts';
 
@@ -20,7 +20,9 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 }
 
 /** Short enough for a test; a running server accepts a connection far sooner. */
-const timings = { ...patientAppends, establishMs: 400 };
+const establishMs = 400;
+const { connectMs, pingMs } = hastyTimings;
+const timings = { establishMs, connectMs, pingMs, readMs: 2_000 };
 
 describe('a connection attempt to EventStoreDB that is never answered', () => {
   const bench = onWorkbench();
@@ -42,7 +44,7 @@ describe('a connection attempt to EventStoreDB that is never answered', () => {
 
   it('is abandoned by a reader too, even when it replaces a working connection', async () => {
     const store = await bench().open({ timings });
-    await store.ping();
+    await eventually(() => store.ping());
     bench().server.stop();
     const silentPort = await bench().openSilentPort(bench().server.port);
     await eventually(async () => {
@@ -70,14 +72,11 @@ describe('a connection attempt to EventStoreDB that is never answered', () => {
   });
 
   it('is abandoned by each of many subscriptions, whichever connection they use', async () => {
-    const quiet = { ...timings, probeMs: 1_000, silenceMs: 10_000 };
+    const quiet = { establishMs, probeMs: 1_000, silenceMs: 10_000 };
     const store = await bench().open({ timings: quiet });
     const following = followedByMany(store, 60);
     await store.append('run-0', [numbered(1)], 'none');
-    await eventually(() => following.heard() === 60, {
-      limitMs: 20_000,
-      what: 'all followers to receive an event',
-    });
+    await eventually(() => following.heard() === 60, { what: 'all followers to receive an event' });
     bench().server.stop();
     const silentPort = await bench().openSilentPort(bench().server.port);
     await silentPort.came.count(2);
@@ -87,7 +86,6 @@ describe('a connection attempt to EventStoreDB that is never answered', () => {
     await eventually(() => store.ping());
     await store.append('run-0', [numbered(2)], 0);
     await eventually(() => following.heard() === 120, {
-      limitMs: 20_000,
       what: 'all followers to receive an event again',
     });
     await following.stop();

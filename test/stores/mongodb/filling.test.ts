@@ -35,7 +35,6 @@ for (const replicaSet of [undefined, 'rs0']) {
       readModel = await openMongoReadModel({
         url: server.url(),
         telemetry: silent,
-        serverSelectionTimeoutMs: 400,
       });
       projection = thingsProjection();
       collection = `${projection.name}_s1_g1`;

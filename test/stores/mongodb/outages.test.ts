@@ -17,9 +17,10 @@ import {
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { MongoServer } from '../../support/mongodb-server/server.ts';
 import { reportingTo } from '../../support/reporting-to.ts';
+import { eventually } from '../../support/signals.ts';
 
-/** Long enough to find a running server, and short enough for a test. */
-const IMPATIENT = { serverSelectionTimeoutMs: 400, pingTimeoutMs: 800 };
+/** Long enough to find a running server on a busy machine, and short enough for a test. */
+const TIMEOUTS = { serverSelectionTimeoutMs: 2_000, pingTimeoutMs: 4_000 };
 
 describe('a MongoDB outage', () => {
   let server: MongoServer;
@@ -31,7 +32,7 @@ describe('a MongoDB outage', () => {
     const readModel = await openMongoReadModel({
       url: more.url ?? server.url(),
       telemetry: more.telemetry ?? silent,
-      ...IMPATIENT,
+      ...TIMEOUTS,
       ...(more.limit !== undefined && { operationTimeoutMs: more.limit }),
     });
     opened.push(readModel);
@@ -54,7 +55,7 @@ describe('a MongoDB outage', () => {
     await rejectsWith('UNAVAILABLE', readModel.ping());
     await rejectsWith('UNAVAILABLE', writerOf(readModel, projection));
     await server.resume();
-    await readModel.ping();
+    await eventually(() => readModel.ping());
     await fill(readModel, projection, [thing('a', 1, { name: 'late' })]);
     expect((await readModel.get(projection, 'a'))?.document).to.deep.equal({ name: 'late' });
   });
@@ -65,12 +66,15 @@ describe('a MongoDB outage', () => {
     await fill(readModel, projection, [thing('a', 1, { name: 'kept' })]);
     const writer = await writerOf(readModel, projection);
     await server.stop();
-    await rejectsWith('UNAVAILABLE', readModel.get(projection, 'a'));
-    await rejectsWith('UNAVAILABLE', readModel.liveGeneration(projection));
-    await rejectsWith('UNAVAILABLE', readModel.ping());
-    await rejectsWith('UNAVAILABLE', writer.load(['a']));
+    await Promise.all([
+      rejectsWith('UNAVAILABLE', readModel.get(projection, 'a')),
+      rejectsWith('UNAVAILABLE', readModel.liveGeneration(projection)),
+      rejectsWith('UNAVAILABLE', readModel.ping()),
+      rejectsWith('UNAVAILABLE', writer.load(['a'])),
+    ]);
     await rejectsWith('UNAVAILABLE', writer.write({ documents: [], from: at(1), to: at(2) }));
     await server.resume();
+    await eventually(() => readModel.ping());
     await writer.write({ documents: [thing('b', 2, {})], from: at(1), to: at(2) });
     expect(await readModel.count(projection, [])).to.equal(2);
   });
@@ -96,7 +100,7 @@ describe('a MongoDB outage', () => {
     await server.stop();
     for (let i = 0; i < 3; i += 1) await rejectsWith('UNAVAILABLE', readModel.ping());
     await server.resume();
-    await readModel.ping();
+    await eventually(() => readModel.ping());
     expect(lines.filter((line) => line !== '')).to.deep.equal(['gone', 'back']);
   });
 
@@ -112,7 +116,7 @@ describe('a MongoDB outage', () => {
   });
 
   it('makes operations on a silent server fail in time', async () => {
-    const readModel = await open({ limit: 200 });
+    const readModel = await open({ limit: 1_000 });
     const projection = thingsProjection();
     await fill(await open(), projection, [thing('a', 1, {})]);
     const silence = ['ping', 'find'].map((command) =>
@@ -121,8 +125,8 @@ describe('a MongoDB outage', () => {
     await rejectsWith('UNAVAILABLE', readModel.ping());
     await rejectsWith('UNAVAILABLE', readModel.get(projection, 'a'));
     for (const fault of silence) fault.release();
-    await readModel.ping();
-    expect(await readModel.get(projection, 'a')).to.not.equal(null);
+    await eventually(() => readModel.ping());
+    await eventually(async () => (await readModel.get(projection, 'a')) !== null);
   });
 
   it('of a server that falls silent is noticed long before the operation timeout', async () => {
@@ -132,8 +136,9 @@ describe('a MongoDB outage', () => {
     const silence = server.fault({ command: '*', times: Infinity, effect: { kind: 'hold' } });
     const asked = performance.now();
     await rejectsWith('UNAVAILABLE', readModel.get(projection, 'a'));
-    expect(performance.now() - asked).to.be.lessThan(9_000);
+    expect(performance.now() - asked).to.be.lessThan(18_000);
     silence.release();
+    await eventually(() => readModel.ping());
     expect(await readModel.get(projection, 'a')).to.not.equal(null);
   });
 
@@ -171,7 +176,7 @@ describe('a MongoDB outage', () => {
     const readModel = await open();
     await rejectsWith('UNAVAILABLE', readModel.ping());
     silence.release();
-    await readModel.ping();
+    await eventually(() => readModel.ping());
   });
 
   it('is a CoordinationError for the coordination store, which recovers by itself too', async () => {
@@ -179,7 +184,7 @@ describe('a MongoDB outage', () => {
     const coordination = await openMongoCoordination({
       url: server.url(),
       telemetry: silent,
-      ...IMPATIENT,
+      ...TIMEOUTS,
     });
     opened.push(coordination);
     const outcomes = await Promise.allSettled([
@@ -195,6 +200,7 @@ describe('a MongoDB outage', () => {
       }
     }
     await server.resume();
+    await eventually(() => coordination.ping());
     await coordination.heartbeat('one', {}, 60_000);
     expect((await coordination.alive()).map(({ id }) => id)).to.deep.equal(['one']);
   });
@@ -204,7 +210,7 @@ describe('a MongoDB outage', () => {
     const coordination = await openMongoCoordination({
       url: server.url(),
       telemetry: silent,
-      ...IMPATIENT,
+      ...TIMEOUTS,
     });
     opened.push(coordination);
     await coordination.ping();

@@ -42,8 +42,7 @@ function describeFacts(
   start: () => Promise<Subject>,
   { alone = false }: { readonly alone?: boolean } = {},
 ): void {
-  describe(name, function () {
-    this.timeout(30_000);
+  describe(name, () => {
     let subject: Subject;
     let client: MongoClient;
     let db: Db;
@@ -58,7 +57,7 @@ function describeFacts(
     leavesNothingOpen();
     beforeEach(async () => {
       subject = await start();
-      client = new MongoClient(subject.url, { serverSelectionTimeoutMS: 5_000 });
+      client = new MongoClient(subject.url, { serverSelectionTimeoutMS: 10_000 });
       db = client.db(`svc_facts_${randomUUID().replaceAll('-', '')}`);
       rows = db.collection<Row>('rows');
       const hello = await db.admin().command({ hello: 1 });

@@ -36,7 +36,6 @@ describe('a write on a replica set', () => {
     readModel = await openMongoReadModel({
       url: server.url(),
       telemetry: { ...silent, log },
-      serverSelectionTimeoutMs: 400,
     });
     projection = thingsProjection();
     collection = `${projection.name}_s1_g1`;
@@ -98,7 +97,6 @@ describe('a write on a replica set', () => {
       readModel = await openMongoReadModel({
         url: `${server.url()}?retryWrites=false`,
         telemetry: silent,
-        serverSelectionTimeoutMs: 400,
         operationTimeoutMs: 1_000,
       });
       writer = await writerOf(readModel, projection);
@@ -260,7 +258,7 @@ describe('a write on a replica set', () => {
     const other = await openMongoReadModel({
       url: server.url(),
       telemetry: silent,
-      serverSelectionTimeoutMs: 401,
+      serverSelectionTimeoutMs: 2_001,
       operationTimeoutMs: 1_000,
     });
     const dead = server.fault({ command: 'update', collection, effect: { kind: 'hold' } });

@@ -55,7 +55,7 @@ describe('a commit of this process', () => {
 
   it('is not held back for long', async () => {
     announcer.add(commit(1, true));
-    await announced.wait((value) => value === '1', { limitMs: 5_000 });
+    await announced.wait((value) => value === '1');
   });
 
   it('is announced before later commits', () => {

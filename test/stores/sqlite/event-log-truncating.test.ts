@@ -9,7 +9,7 @@ import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
 /** So many events that removing them takes some tenths of a second. */
-const EVENTS = 20_000;
+const EVENTS = 60_000;
 
 describe('truncating a long stream of the embedded event log', () => {
   const directory = useTemporaryDirectory();

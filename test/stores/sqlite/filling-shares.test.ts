@@ -20,8 +20,7 @@ import {
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('a generation that is filled in shares', function () {
-  this.timeout(20_000);
+describe('a generation that is filled in shares', () => {
   const directory = useTemporaryDirectory();
   let readModel: ReadModel;
   let projection: Projection<Thing>;

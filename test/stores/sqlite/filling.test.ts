@@ -25,8 +25,7 @@ import {
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('a generation that is being filled', function () {
-  this.timeout(20_000);
+describe('a generation that is being filled', () => {
   const directory = useTemporaryDirectory();
   let readModel: ReadModel;
   beforeEach(async () => {

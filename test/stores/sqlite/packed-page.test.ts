@@ -19,8 +19,7 @@ import { event, events } from '../../contracts/event-store-subject.ts';
 import { plainCodec } from '../../support/plain-codec.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('rows packed into one string', function () {
-  this.timeout(30_000);
+describe('rows packed into one string', () => {
   const directory = useTemporaryDirectory();
 
   const append = async (streams: Readonly<Record<string, readonly NewEvent[]>>): Promise<void> => {

@@ -25,8 +25,7 @@ import {
 } from '../../contracts/read-model-things.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('a query of the embedded read model', function () {
-  this.timeout(20_000);
+describe('a query of the embedded read model', () => {
   const directory = useTemporaryDirectory();
   let readModel: ReadModel | undefined;
   afterEach(async () => {

@@ -20,8 +20,7 @@ import {
 import { leavesNothingOpen } from '../../support/leaks.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('the files of the embedded read model', function () {
-  this.timeout(20_000);
+describe('the files of the embedded read model', () => {
   const directory = useTemporaryDirectory();
   let opened: ReadModel[] = [];
   let errors: string[] = [];

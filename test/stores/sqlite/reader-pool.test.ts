@@ -5,8 +5,7 @@ import type { CompiledQuery } from '../../../stores/sqlite/read-model/query-sql.
 import { eventually } from '../../support/signals.ts';
 import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 
-describe('the threads that read views', function () {
-  this.timeout(20_000);
+describe('the threads that read views', () => {
   const directory = useTemporaryDirectory();
   const query: CompiledQuery = { probe: null, plans: { rare: [], common: [] } };
 

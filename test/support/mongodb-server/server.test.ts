@@ -27,7 +27,7 @@ describe('the stand-in for a MongoDB server', () => {
       now: () => now,
       ...(replicaSet !== undefined && { replicaSet }),
     });
-    client = new MongoClient(server.url(), { serverSelectionTimeoutMS: 1000 });
+    client = new MongoClient(server.url(), { serverSelectionTimeoutMS: 10_000 });
     db = client.db('test');
   }
   const rows = () => db.collection<Row>('rows');
@@ -57,7 +57,7 @@ describe('the stand-in for a MongoDB server', () => {
 
   it('sorts in memory up to its limit, and beyond only if it may use the disk', async () => {
     server = await MongoServer.start({ sortMemory: 10_000 });
-    client = new MongoClient(server.url(), { serverSelectionTimeoutMS: 1000 });
+    client = new MongoClient(server.url(), { serverSelectionTimeoutMS: 10_000 });
     db = client.db('test');
     const text = 'x'.repeat(1_000);
     await rows().insertMany(Array.from({ length: 12 }, (_, n) => ({ _id: `k${n}`, n, text })));
