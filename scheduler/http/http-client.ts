@@ -43,6 +43,8 @@ export interface HttpClientOptions extends AddressRulesOptions {
   readonly proxies?: ProxySettings | undefined;
   /** Trusted certificates, as PEM. Default: Node's own. */
   readonly ca?: string | undefined;
+  /** How long an idle connection is kept. Milliseconds. Default: {@link MAX_IDLE}. */
+  readonly idleMs?: number | undefined;
 }
 
 /**
@@ -84,8 +86,8 @@ export class HttpClient {
   constructor(options: HttpClientOptions) {
     this.#rules = new AddressRules(options);
     this.#proxies = new Proxies(options.proxies ?? noProxies);
-    this.#kept = new Connections(this.#rules, true, options.ca);
-    this.#fresh = new Connections(this.#rules, false, options.ca);
+    this.#kept = new Connections(this.#rules, true, options);
+    this.#fresh = new Connections(this.#rules, false, options);
   }
 
   /** @throws AddressRefusedError, HttpRequestError, the signal's reason, or an error of Node's HTTP client */
@@ -157,8 +159,9 @@ class Connections {
   readonly #toProxy: { readonly http: HttpAgent; readonly https: HttpsAgent };
   readonly #tunnels = new Map<string, TunnelAgent>();
 
-  constructor(rules: AddressRules, keepAlive: boolean, ca: string | undefined) {
-    const options = { keepAlive, timeout: MAX_IDLE, ...(ca === undefined ? {} : { ca }) };
+  constructor(rules: AddressRules, keepAlive: boolean, given: HttpClientOptions) {
+    const { ca, idleMs = MAX_IDLE } = given;
+    const options = { keepAlive, timeout: idleMs, ...(ca === undefined ? {} : { ca }) };
     this.#options = options;
     const checked = { ...options, lookup: rules.lookup };
     this.#direct = {

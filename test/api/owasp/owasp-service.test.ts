@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { readConfiguration } from '../../../app/configuration/configuration.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 import { found } from '../../support/signals.ts';
 import { useWorkerWorld } from '../worker/worker-world.ts';
 import { attemptAll, signIn, taskOf, unexpected } from './attackers.ts';
@@ -18,8 +19,7 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
       const steps = Array.from({ length: 20_000 }, () => ({ uses: 'echo', with: {} }));
       const preview = { schedule_kind: 'cron', schedule_expr: '* * * * * *' };
       const event = { topic: 'a', source_agent_id: id };
-      const begun = performance.now();
-      const answers = await attemptAll(client, [
+      const attempts = [
         ['POST /tasks', taskOf(id, ...steps)],
         ['POST /tasks', taskOf(id, { ...echo, timeout_seconds: 1e12 })],
         ['POST /tasks', { ...taskOf(id, echo), max_retries: 1e9 }],
@@ -28,9 +28,11 @@ describe('the OWASP API Security Top 10 of 2023, the service itself', function (
         ['POST /events', { ...event, payload: { text: 'x'.repeat(3_000_000) } }],
         ['GET /tasks?limit=1000000000'],
         ['GET /tasks?offset=1e300'],
-      ]);
-      expect(unexpected(answers, [400, 413])).to.deep.equal([]);
-      expect(performance.now() - begun).to.be.lessThan(20_000);
+      ] as const;
+      const spent = await cpuMs(async () =>
+        expect(unexpected(await attemptAll(client, attempts), [400, 413])).to.deep.equal([]),
+      );
+      expect(spent).to.be.lessThan(20_000);
       const deep = `{"a":`.repeat(50_000) + '1' + '}'.repeat(50_000);
       const headers = { 'content-type': 'application/json' };
       const nested = await client.send('POST', '/events', { raw: deep, headers });

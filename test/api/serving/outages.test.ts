@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { useRunningApi } from '../../support/running-api.ts';
 import { plainTask } from '../plain-task.ts';
 
+const MAX_RESPONSE_MS = 3000;
+
 describe('the HTTP interface during an outage', () => {
   const api = useRunningApi();
   let task: string;
@@ -16,10 +18,16 @@ describe('the HTTP interface during an outage', () => {
   });
 
   const unavailable = async (method: string, path: string, component: string, body?: object) => {
-    const begun = performance.now();
-    const answer = await api().admin.client.send(method, path, body ? { body } : {});
+    const timed = async () => {
+      const begun = performance.now();
+      const answer = await api().admin.client.send(method, path, body ? { body } : {});
+      return { answer, took: performance.now() - begun };
+    };
+    let { answer, took } = await timed();
     const what = `${method} ${path} ${answer.text}`;
-    expect(performance.now() - begun, what).to.be.lessThan(15_000);
+    // The machine may be busy: a slow request must be slow again.
+    if (took > MAX_RESPONSE_MS) ({ answer, took } = await timed());
+    expect(took, what).to.be.lessThan(MAX_RESPONSE_MS);
     expect(answer.status, what).to.equal(503);
     expect(answer.at('error')).to.equal('unavailable');
     expect(answer.at('details.component'), what).to.equal(component);

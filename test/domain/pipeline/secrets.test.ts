@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { Secrets } from '../../../domain/pipeline/secrets.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 
 /** Masks secrets once they have been given out. */
 class GivenSecrets extends Secrets {
@@ -180,13 +181,12 @@ describe('a secret', () => {
     expect(secrets.maskText(text)).to.equal(text);
   });
 
-  it('is found in time linear in the string', () => {
+  it('is found in time linear in the string', async () => {
     const secrets = new GivenSecrets((name) => `${name}/wJalrXUtnFEMI+K7MDENG"bPxRfiCY`);
     for (let each = 0; each < 50; each += 1) secrets.get(String(each));
     const text = String.raw`wJalrXUtnFEMI\u002bK7\/%2F&quot;a1b2c3d4e5f6`.repeat(6000);
-    const began = performance.now();
-    expect(secrets.maskText(text)).to.equal(text);
-    expect(performance.now() - began).to.be.below(2000);
+    const spent = await cpuMs(() => expect(secrets.maskText(text)).to.equal(text));
+    expect(spent).to.be.below(2000);
   });
 
   it('masks nothing else because of its URL forms', () => {

@@ -4,6 +4,7 @@ import type { Scope } from '../../../domain/pipeline/expression.ts';
 import { PipelineError } from '../../../domain/pipeline/pipeline-error.ts';
 import { PlacedSecrets } from '../../../domain/pipeline/placed-secrets.ts';
 import { compileTemplate, soleExpression } from '../../../domain/pipeline/template.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 
 function scope(values: Partial<Scope> = {}): Scope {
   return {
@@ -303,21 +304,23 @@ describe('a template', () => {
     const nested = inner.map(() => ({ inner }));
     const params = { nested, list, many, some, same, object, long, texts, tail };
     for (const [what, text] of cases) {
-      it(`fails soon: ${what}`, () => {
-        const started = performance.now();
-        expect(() => render(text, { params })).to.throw(PipelineError);
-        expect(performance.now() - started).to.be.lessThan(5000);
+      it(`fails soon: ${what}`, async () => {
+        const spent = await cpuMs(() =>
+          expect(() => render(text, { params })).to.throw(PipelineError),
+        );
+        expect(spent).to.be.lessThan(5000);
       });
     }
 
-    it('fails soon: a hundred affordable expressions in one value', () => {
+    it('fails soon: a hundred affordable expressions in one value', async () => {
       const numbers = new Array<number>(100_000).fill(1);
       const scope = { params: numbers };
       expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
       const many = new Array<string>(100).fill('${length(params[*].[@])}');
-      const started = performance.now();
-      expect(() => render(many, scope)).to.throw(PipelineError, 'too many steps');
-      expect(performance.now() - started).to.be.lessThan(5000);
+      const spent = await cpuMs(() =>
+        expect(() => render(many, scope)).to.throw(PipelineError, 'too many steps'),
+      );
+      expect(spent).to.be.lessThan(5000);
       expect(render('${length(params[*].[@])}', scope)).to.equal(100_000);
     });
 
@@ -333,18 +336,18 @@ describe('a template', () => {
       expect(render('${reverse(params)}', { params: `x${long}` })).to.equal(`${long}x`);
     });
 
-    it('trims long strings in linear time', () => {
+    it('trims long strings in linear time', async () => {
       const text = `${' '.repeat(200_000)}x${' '.repeat(200_000)}`;
-      const started = performance.now();
-      expect(render('${trim(params.text)}', { params: { text } })).to.equal('x');
-      expect(performance.now() - started).to.be.lessThan(5000);
+      const spent = await cpuMs(() =>
+        expect(render('${trim(params.text)}', { params: { text } })).to.equal('x'),
+      );
+      expect(spent).to.be.lessThan(5000);
     });
 
-    it('splits a string full of unclosed expressions in linear time', () => {
+    it('splits a string full of unclosed expressions in linear time', async () => {
       const text = '${'.repeat(100_000);
-      const started = performance.now();
-      expect(render(text)).to.equal(text);
-      expect(performance.now() - started).to.be.lessThan(5000);
+      const spent = await cpuMs(() => expect(render(text)).to.equal(text));
+      expect(spent).to.be.lessThan(5000);
     });
   });
 });

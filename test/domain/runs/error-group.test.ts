@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { errorGroupOf } from '../../../domain/runs/error-group.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 
 const textOf = (message: string): string => errorGroupOf(message).text;
 
@@ -52,11 +53,12 @@ describe('the group of an error', () => {
     expect(textOf('y'.repeat(5000))).to.have.length(200);
   });
 
-  it('is found quickly, whatever the message', () => {
-    const begun = performance.now();
-    for (const part of ['1.', '0a', '1:', '2026-01-01T', 'a-', '1 ', '<']) {
-      errorGroupOf(part.repeat(100_000));
-    }
-    expect(performance.now() - begun).to.be.lessThan(500);
+  it('is found quickly, whatever the message', async () => {
+    const spent = await cpuMs(() => {
+      for (const part of ['1.', '0a', '1:', '2026-01-01T', 'a-', '1 ', '<']) {
+        errorGroupOf(part.repeat(100_000));
+      }
+    });
+    expect(spent).to.be.lessThan(500);
   });
 });

@@ -6,6 +6,7 @@ import {
   isTopic,
   topicPatternIssue,
 } from '../../../domain/schedule/topic-pattern.ts';
+import { cpuMs } from '../../support/cpu-time.ts';
 
 /** A reference implementation of matching, as simple as possible. */
 function meaning(pattern: readonly string[], topic: readonly string[]): boolean {
@@ -59,12 +60,13 @@ describe('a topic pattern', () => {
     );
   });
 
-  it('takes little work where backtracking would take exponential time', () => {
+  it('takes little work where backtracking would take exponential time', async () => {
     const pattern = compileTopicPattern(`${'#.a.'.repeat(49)}#.b`);
     const topic = 'a.'.repeat(99) + 'a';
-    const started = performance.now();
-    for (let i = 0; i < 100; i++) expect(pattern.matches(topic)).to.equal(false);
-    expect(performance.now() - started).to.be.below(1000);
+    const spent = await cpuMs(() => {
+      for (let i = 0; i < 100; i++) expect(pattern.matches(topic)).to.equal(false);
+    });
+    expect(spent).to.be.below(1000);
   });
 
   it('is refused if a wildcard is part of a segment or a character is not allowed', () => {

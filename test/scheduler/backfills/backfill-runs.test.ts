@@ -32,8 +32,7 @@ describe('the runs of a large backfill', () => {
   const triggers = (): Promise<readonly string[]> =>
     Promise.all(workers.effects.map(async ({ run }) => (await workers.run(run)).request.trigger));
 
-  it('start after every live fire, even one of the lowest priority', async function () {
-    this.timeout(20_000);
+  it('start after every live fire, even one of the lowest priority', async () => {
     await workers.world.start('scheduler');
     await backfill();
     await workers.clock.advance(2 * minute);
@@ -41,8 +40,7 @@ describe('the runs of a large backfill', () => {
     expect(await triggers()).to.deep.equal(['backfill', 'schedule', 'schedule', 'backfill']);
   });
 
-  it('start only while their task is not paused', async function () {
-    this.timeout(20_000);
+  it('start only while their task is not paused', async () => {
     await backfill();
     await pauseTaskCommand(workers.world.command('t'));
     await workers.world.idle();

@@ -22,6 +22,9 @@ export interface Outcome {
 
 export type CallOptions = Partial<HttpClientOptions>;
 
+/** A busy machine must not close a kept connection between two calls. */
+const PATIENT = { allowPrivate: true, idleMs: 60_000 } as const;
+
 /** A caller of HTTP: a step with `http.request`, or a webhook. Its client is reused. */
 export interface Caller {
   call(url: string, args?: object): Promise<Outcome>;
@@ -29,7 +32,7 @@ export interface Caller {
 
 export const callers = {
   'http.request': (options: CallOptions, closing: Closing): Caller => {
-    const { tool, close } = createHttpTool({ allowPrivate: true, ...options });
+    const { tool, close } = createHttpTool({ ...PATIENT, ...options });
     closing.push(close);
     return {
       call: async (url, args) => {
@@ -47,7 +50,7 @@ export const callers = {
     };
   },
   'a webhook': (options: CallOptions, closing: Closing): Caller => {
-    const settings = { allowPrivate: true, ...options };
+    const settings = { ...PATIENT, ...options };
     const sender = new WebhookSender({ clock: new VirtualClock(NOW), userAgent: 't', ...settings });
     closing.push(() => sender.close());
     return {

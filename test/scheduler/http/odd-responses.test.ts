@@ -71,7 +71,6 @@ describe('an unusual response', () => {
       await Promise.race(calls);
       second.write(ok);
       await Promise.all(calls);
-      // The other connection has been idle longer, and would time out first.
       second.write(ok);
       expect((await closed.wait()) === second).to.equal(true);
       expect(await client.call(origin)).to.include({ text: 'hi' });

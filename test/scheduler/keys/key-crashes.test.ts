@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readKey } from '../../../domain/keys/key-stream.ts';
 import type { KeyName } from '../../../domain/keys/key.ts';
-import { KeyWorld, LEASE, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+import { KeyWorld, OWNER, faultsOfKeys, soon } from './key-harness.ts';
 import { longVersions } from '../../support/left-out.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
@@ -16,14 +16,12 @@ describe('a worker that crashes', () => {
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
-    world.lease = LEASE;
   });
   afterEach(() => world.close());
 
   for (const when of ['before', 'after'] as const) {
     for (const append of APPENDS) {
-      it(`${when} append ${String(append)} blocks no later run from the key, and leaves no two holders`, async function () {
-        this.timeout(30_000);
+      it(`${when} append ${String(append)} blocks no later run from the key, and leaves no two holders`, async () => {
         await world.task('a', { concurrency_key: 'printer' });
         for (const run of ['r1', 'r2', 'r3']) await world.request('a', run);
         const store = await world.connect();

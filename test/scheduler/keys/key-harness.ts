@@ -36,11 +36,14 @@ import {
 } from '../../support/temporary-directory.ts';
 import { MortalStore } from './mortal-store.ts';
 
-/** The heartbeat lease in milliseconds, for tests in which one worker crashes or pauses and the others must notice. */
-export const LEASE = 1500;
+/** The heartbeat lease in milliseconds. It is long enough that a worker on a busy machine never counts as dead. */
+export const LEASE = 30_000;
 
-/** Without crashes: long enough that a worker on a busy machine never counts as gone. */
-const CALM_LEASE = 30_000;
+/** The lease of a worker that a test kills while others know it. They soon notice that it is dead. */
+export const SHORT_LEASE = 1500;
+
+/** How often each process checks for runs of dead workers, whatever the lease. Milliseconds. */
+const TAKE_OVER_INTERVAL = 200;
 
 export const OWNER = 'agent-1';
 
@@ -65,6 +68,7 @@ export class WorkerProcess {
   readonly #gates = new Map<string, Deferred<PipelineOutcome>>();
   readonly #works: Promise<void>[] = [];
   readonly #hold: boolean;
+  readonly #takeOver: TakeOver;
 
   constructor(options: {
     readonly id: string;
@@ -111,7 +115,7 @@ export class WorkerProcess {
       parks: (run) => keeper.park(run),
       affinityOf: (run) => keeper.affinityOf(run),
     });
-    const takeOver = new TakeOver({ ...shared, coordination });
+    this.#takeOver = new TakeOver({ ...shared, coordination });
     this.#deadlines = new RunDeadlines(shared);
     store.onDeath = () => this.#controller.abort();
     this.#works.push(
@@ -119,9 +123,17 @@ export class WorkerProcess {
       live.follow(signal),
       keeper.follow(signal),
       keeper.recheckPeriodically(signal),
-      takeOver.run(signal),
+      this.#takeOverOften(clock, signal),
       queue.follow(signal, () => this.worker.start()),
     );
+  }
+
+  async #takeOverOften(clock: Clock, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // After a failure, the next pass tries again.
+      await this.#takeOver.pass().catch(() => {});
+      await clock.sleep(TAKE_OVER_INTERVAL, signal).catch(() => {});
+    }
   }
 
   #execute(runId: string, stop: AbortSignal): Promise<PipelineOutcome> {
@@ -180,8 +192,6 @@ export const failed: PipelineOutcome = {
 
 /** A log that several processes write, in its own folder. */
 export class KeyWorld {
-  /** Of processes that start from now on. Milliseconds. */
-  lease = CALM_LEASE;
   readonly clock = new ShiftedClock();
   readonly store: EventStore;
   readonly #directory: TemporaryDirectory;
@@ -222,10 +232,11 @@ export class KeyWorld {
       readonly slots?: number;
       readonly hold?: boolean;
       readonly store?: MortalStore;
+      readonly lease?: number;
     } = {},
   ): Promise<WorkerProcess> {
-    const { slots = 8, hold = true, store = await this.connect() } = options;
-    const { clock, lease } = this;
+    const { slots = 8, hold = true, store = await this.connect(), lease = LEASE } = options;
+    const { clock } = this;
     const coordination = this.#coordination;
     const process = new WorkerProcess({ id, store, clock, coordination, slots, lease, hold });
     this.#processes.push(process);
@@ -323,7 +334,7 @@ export function soon(check: () => unknown, what = 'what is expected'): Promise<v
     async () => {
       await check();
     },
-    { what, limitMs: 15_000 },
+    { what },
   );
 }
 

@@ -24,8 +24,7 @@ describe('runs that want a busy key', () => {
   const waiters = async (key: string): Promise<readonly string[]> =>
     ((await readKey(world.store, name(key)))?.waiters ?? []).map(({ run_id }) => run_id);
 
-  it("wait without a worker's slot, and are recorded together", async function () {
-    this.timeout(30_000);
+  it("wait without a worker's slot, and are recorded together", async () => {
     await world.task('a', { concurrency_key: 'printer' });
     const runs = numbered(12);
     for (const run of runs) await world.request('a', run);
@@ -56,8 +55,7 @@ describe('runs that want a busy key', () => {
     await soon(() => expect(process.running()).to.have.members(['r1', 'p1']));
   });
 
-  it('end at once when they are canceled, recorded or not', async function () {
-    this.timeout(30_000);
+  it('end at once when they are canceled, recorded or not', async () => {
     await world.task('a', { concurrency_key: 'printer' });
     const process = await world.process('w1', { slots: 1 });
     const runs = numbered(30);

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../../domain/event-store.ts';
 import { readKey } from '../../../domain/keys/key-stream.ts';
 import type { KeyName } from '../../../domain/keys/key.ts';
 import { deferred } from '../../support/signals.ts';
-import { KeyWorld, LEASE, OWNER, faultsOfKeys, soon } from './key-harness.ts';
+import { KeyWorld, LEASE, OWNER, SHORT_LEASE, faultsOfKeys, soon } from './key-harness.ts';
 import { longVersions } from '../../support/left-out.ts';
 
 const printer: KeyName = { kind: 'concurrency', owner: OWNER, key: 'printer' };
@@ -38,13 +38,12 @@ describe('processes that share a key, one killed and one paused for longer than 
   let world: KeyWorld;
   beforeEach(async () => {
     world = await KeyWorld.open();
-    world.lease = LEASE;
   });
   afterEach(() => world.close());
 
   for (const { limit, diesAt, haltsAt, when } of rounds) {
     it(`never exceed ${limit}, and run all: killed ${when} append ${diesAt}, paused at ${haltsAt}`, async function () {
-      this.timeout(90_000);
+      this.timeout(120_000);
       await world.task('a', { concurrency_key: 'printer', concurrency_limit: limit });
       await world.task('b', { concurrency_key: 'printer' });
       for (const [index, run] of runs.entries()) {
@@ -63,7 +62,7 @@ describe('processes that share a key, one killed and one paused for longer than 
       await halted;
       world.clock.shift(LEASE + 1);
       const third = await world.process('w3', { hold: false });
-      const fourth = await world.process('w4', { hold: false });
+      const fourth = await world.process('w4', { hold: false, lease: SHORT_LEASE });
       for (const { keeper, membership } of [third, fourth]) {
         await soon(() => expect(membership.alive).to.equal(true), 'a process to join');
         await keeper.recheck(true);

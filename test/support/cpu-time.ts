@@ -1,0 +1,9 @@
+/**
+ * Milliseconds of processor time that work takes in this process. A busy machine makes work last longer, but does not
+ * make it more.
+ */
+export async function cpuMs(work: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  return process.cpuUsage(before).user / 1000;
+}
