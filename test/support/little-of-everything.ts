@@ -80,7 +80,9 @@ export async function fillWithEverything(client: ApiClient, owner: string): Prom
   const labels = { region: 'eu' };
   const worker = await client.post('/workers', { name: 'post-office', tools, slots: 3, labels });
   const sending = { schedule_expr: 'letters.written' };
-  await run(await task('Send the letters', [{ id: 'send', uses: 'letters.send' }], sending));
+  // Longer than any test, because nobody completes the job.
+  const send = { id: 'send', uses: 'letters.send', timeout_seconds: 900 };
+  await run(await task('Send the letters', [send], sending));
   done(await client.post(`/workers/${done(worker).textAt('worker_id')}/jobs?wait=20`));
   const approval = await found(async () => {
     const id = (await client.get(`/approvals?run_id=${waiting}`)).at('items.0.id');

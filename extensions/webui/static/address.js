@@ -7,7 +7,7 @@ import { getState, setState } from './store.js';
 /** The delay in milliseconds before a change is written to the history. Browsers limit how often a page may do that. */
 const KEEP_DELAY = 250;
 /** How long a view may take to grow to its former height, in milliseconds. */
-const GROWTH_LIMIT = 5000;
+const GROWTH_LIMIT = 20_000;
 
 /** State remembered since the page was loaded, by the entry's key. It reaches the browser's history a little later. */
 const entries = new Map();

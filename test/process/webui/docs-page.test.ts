@@ -7,7 +7,7 @@ import {
 import { useBrowser } from './webui-browser.ts';
 
 describe('the page of the interface, /docs', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let directory: TemporaryDirectory;
   let service: ServiceProcess;
 

@@ -84,7 +84,7 @@ const outside = `[...document.querySelectorAll('body *')]
   .concat(document.documentElement.scrollWidth > innerWidth ? ['width ' + document.documentElement.scrollWidth] : [])`;
 
 describe('all views of the web page', function () {
-  this.timeout(300_000);
+  this.timeout(900_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
   let everything: Everything;
@@ -156,7 +156,7 @@ describe('all views of the web page', function () {
     for (const name of click) {
       const exact = typeof name === 'string';
       const place = within === undefined ? page : page.locator('section', { hasText: within });
-      await place.getByRole('button', { name, exact }).first().click({ timeout: 5000 });
+      await place.getByRole('button', { name, exact }).first().click();
     }
     const title = await checkOpen();
     await page.unrouteAll({ behavior: 'wait' });

@@ -6,7 +6,7 @@ import { enter, expectFocus, tabTo } from './webui-keyboard.ts';
 import { useService } from './webui-service.ts';
 
 describe('approvals in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
@@ -157,7 +157,7 @@ describe('approvals in the web page', function () {
     await page.getByRole('heading', { level: 1, name: 'Alone?' }).waitFor();
     await page.locator('.live[data-how=live]').waitFor();
     // While its clock stands still, the view does not read again by itself.
-    await page.clock.pauseAt(Date.now() + 1000);
+    await page.clock.pauseAt(Date.now() + 60_000);
     expect((await client.post(`/approvals/${id}/approve`, { comment: 'yes' })).status).to.equal(
       200,
     );

@@ -7,7 +7,7 @@ import { useService } from './webui-service.ts';
 const TASKS = 80;
 
 describe('going back on the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address, {
     viewport: { width: 1280, height: 500 },
@@ -15,8 +15,9 @@ describe('going back on the web page', function () {
 
   before(async () => {
     const { client, credentials } = service();
+    const ids: string[] = [];
     for (let n = 0; n < TASKS; n += 1) {
-      const { status, text } = await client.post('/tasks', {
+      const made = await client.post('/tasks', {
         title: `Listed ${n}`,
         description: 'x',
         created_by: credentials.agent_id,
@@ -24,8 +25,11 @@ describe('going back on the web page', function () {
         schedule_expr: `never.published.${n}`,
         payload: { pipeline: [] },
       });
-      expect(status, text).to.equal(201);
+      expect(made.status, made.text).to.equal(201);
+      ids.push(made.textAt('id'));
     }
+    // The filter for active tasks changes the number that the list shows.
+    expect((await client.post(`/tasks/${ids[0]}/pause`)).status).to.equal(200);
   });
 
   const scrolled = (): Promise<number> => browsing().page.evaluate<number>('scrollY');
@@ -35,6 +39,8 @@ describe('going back on the web page', function () {
     await browsing().logIn(service().credentials, 'tasks');
     await page.getByLabel('Status', { exact: true }).selectOption('active');
     await page.waitForURL(/status=active/);
+    // Before the list has been read with its filter, its buttons do nothing.
+    await page.getByText(`${TASKS - 1} tasks, page 1`).waitFor();
     await page.getByRole('button', { name: 'Next', exact: true }).click();
     await page.getByText('page 2').waitFor();
     await page.waitForURL(/page=2&cursor=/);
@@ -78,7 +84,7 @@ describe('going back on the web page', function () {
       }, { once: true });
       location.hash = '#/approvals';
     })`);
-    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor({ timeout: 5000 });
+    await page.getByRole('heading', { level: 1, name: 'Agents' }).waitFor();
   });
 
   it('opens a page of a list from its address alone', async () => {

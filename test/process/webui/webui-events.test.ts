@@ -5,7 +5,7 @@ import { tabTo } from './webui-keyboard.ts';
 import { useService } from './webui-service.ts';
 
 describe('events in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 

@@ -25,7 +25,7 @@ const hostile = [
 const [markup = ''] = hostile;
 
 describe('the web page, when things go wrong', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let directory: TemporaryDirectory;
   let service: ServiceProcess;
   let credentials: Credentials;

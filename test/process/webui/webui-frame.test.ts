@@ -3,7 +3,7 @@ import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 describe('the frame of the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
@@ -86,7 +86,7 @@ describe('the frame of the web page', function () {
     await alert.getByText('An admin can grant it.').waitFor();
     await browsing().expectAccessible();
     // Otherwise, the view retries by itself, which removes the button.
-    await page.clock.pauseAt(Date.now() + 5_000);
+    await page.clock.pauseAt(Date.now() + 60_000);
     const again = alert.getByRole('button', { name: 'Try again' });
     await again.waitFor();
     isRefused = false;
@@ -96,7 +96,7 @@ describe('the frame of the web page', function () {
 });
 
 describe('System on the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 

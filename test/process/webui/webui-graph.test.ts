@@ -4,7 +4,7 @@ import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 describe('the graph of steps in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 

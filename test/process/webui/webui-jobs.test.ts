@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { eventually } from '../../support/signals.ts';
-import { useBrowser } from './webui-browser.ts';
+import { atNoon, useBrowser } from './webui-browser.ts';
 import {
   enter,
   expectFocus,
@@ -16,7 +16,7 @@ import { useService } from './webui-service.ts';
 const ENDLESS = 900;
 
 describe('the main jobs of the web page, with the keyboard only,', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   // Registered before `useBrowser`, so that it runs before the page is closed.
   afterEach(async function () {
@@ -27,7 +27,7 @@ describe('the main jobs of the web page, with the keyboard only,', function () {
     expect(others).to.deep.equal([]);
   });
 
-  const browsing = useBrowser(() => service().process.address);
+  const browsing = useBrowser(() => service().process.address, atNoon());
 
   beforeEach(() => watchFocus(browsing().page));
 
@@ -231,7 +231,7 @@ describe('the main jobs of the web page, with the keyboard only,', function () {
     await keyboard.press('Enter');
     await heading('Runs');
     await tabTo(page, 'State');
-    await keyboard.type('wait');
+    await keyboard.press('w');
     await page.getByText('2 runs', { exact: true }).waitFor();
     await tabTo(page, 'Tick all runs of this page');
     await keyboard.press('Space');

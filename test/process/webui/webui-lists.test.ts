@@ -6,7 +6,7 @@ import { useService } from './webui-service.ts';
 const BEAT = 6000;
 
 describe('a list of the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 

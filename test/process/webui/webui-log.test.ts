@@ -3,12 +3,12 @@ import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 describe('the log of a run in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
-  /** Runs a new task. @returns the run's id */
-  async function run(pipeline: readonly object[]): Promise<string> {
+  /** Runs a new task, and waits for its end if that comes soon. @returns the run's id */
+  async function run(pipeline: readonly object[], wait = 0): Promise<string> {
     const { client, credentials } = service();
     const made = await client.post('/tasks', {
       title: 'Says a lot',
@@ -18,7 +18,7 @@ describe('the log of a run in the web page', function () {
       payload: { pipeline },
     });
     expect(made.status, made.text).to.equal(201);
-    const ran = await client.post(`/tasks/${made.textAt('id')}/run_now`);
+    const ran = await client.post(`/tasks/${made.textAt('id')}/run_now?wait=${wait}`);
     return ran.textAt('details.run_id');
   }
 
@@ -82,7 +82,7 @@ describe('the log of a run in the web page', function () {
 
   it('assigns a line to the attempt that its step records, although clocks differ', async () => {
     const { page, complaints } = browsing();
-    const id = await run([{ id: 'say', uses: 'log', with: { message: 'from the first' } }]);
+    const id = await run([{ id: 'say', uses: 'log', with: { message: 'from the first' } }], 20);
     await page.route(`**/runs/${id}`, async (route) => {
       const response = await route.fetch();
       const shown = (await response.json()) as {

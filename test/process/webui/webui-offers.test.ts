@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import type { Credentials } from '../../support/service-process.ts';
+import { eventually } from '../../support/signals.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 describe('the web page offers', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
@@ -69,7 +70,10 @@ describe('the web page offers', function () {
     const handedOver = { created_by: service().credentials.agent_id };
     const put = await service().client.put(`/tasks/${own}`, handedOver);
     expect(put.status, put.text).to.equal(200);
-    await service().client.get(`/tasks/${own}?after=${put.header('X-Event-Position')}`);
+    const position = put.header('X-Event-Position');
+    await eventually(
+      async () => (await service().client.get(`/tasks/${own}?after=${position}`)).status === 200,
+    );
     await browsing().goTo(`runs/${runs[0]}`);
     await page.getByRole('link', { name: 'An own one' }).waitFor();
     expect(await offered()).to.deep.equal(['Copy as …']);

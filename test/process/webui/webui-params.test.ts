@@ -17,7 +17,7 @@ const params_schema = {
 };
 
 describe('the params of a run, in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 

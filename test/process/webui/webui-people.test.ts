@@ -6,7 +6,7 @@ import { tabTo } from './webui-keyboard.ts';
 import { useService } from './webui-service.ts';
 
 describe('agents, secrets and namespaces in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService({ SVC_QUOTAS: '{"reports": {"agents": 1}}' });
   const browsing = useBrowser(() => service().process.address);
 

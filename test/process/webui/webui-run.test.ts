@@ -4,9 +4,10 @@ import type { Locator } from 'playwright-core';
 import { StepServer } from '../step-server.ts';
 import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
+import { slowAfter } from './webui-slow-step.ts';
 
 describe('a run in two panes, in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService({ SVC_HTTP_ALLOW_PRIVATE: 'true' });
   const browsing = useBrowser(() => service().process.address);
   let server: StepServer;
@@ -80,7 +81,13 @@ describe('a run in two panes, in the web page', function () {
       {
         id: 'both',
         parallel: [
-          { id: 'left', uses: 'http.request', with: { url: server.heldUrl } },
+          {
+            id: 'left',
+            uses: 'http.request',
+            with: { url: server.heldUrl },
+            // Longer than the test.
+            timeout_seconds: 600,
+          },
           { id: 'right', uses: 'wait.event', with: { topic: 'go.right' } },
         ],
       },
@@ -313,8 +320,10 @@ describe('a run in two panes, in the web page', function () {
     const { page } = browsing();
     const pipeline = [{ id: 'nap', uses: 'sleep', with: { seconds: '${params.seconds}' } }];
     const id = await task([], { payload: { params: { seconds: 0.01 }, pipeline } });
-    for (let n = 0; n < 5; n += 1) await run(id);
-    const slow = await run(id, 20, { params: { seconds: 1.5 } });
+    const usual: string[] = [];
+    for (let n = 0; n < 5; n += 1) usual.push(await run(id));
+    const seconds = await slowAfter(service().client, usual);
+    const slow = await run(id, 20, { params: { seconds } });
     await browsing().logIn(service().credentials, `runs/${slow}?step=nap`);
     await state('nap', 'slow');
     await page.locator('dt', { hasText: 'Usually' }).waitFor();

@@ -8,7 +8,7 @@ import { useService } from './webui-service.ts';
 const BEAT = 6000;
 
 describe('the list of runs in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
@@ -103,7 +103,7 @@ describe('the list of runs in the web page', function () {
     const from = new URL((await asked).url()).searchParams.get('start_time') ?? '';
     expect(Date.now() - Date.parse(from)).to.be.within(3_500_000, 3_700_000);
     await listed(id).waitFor();
-    expect(new URL(page.url()).hash).to.equal('#/runs?range=hour');
+    await page.waitForURL(/#\/runs\?range=hour$/);
     await page.getByLabel('Started', { exact: true }).selectOption({ label: 'from … to …' });
     await page.getByLabel('Started before').fill('2026-01-01T00:00:00');
     await page.getByText('No run matches.').waitFor();
@@ -193,6 +193,8 @@ describe('the list of runs in the web page', function () {
     const { client } = service();
     expect((await client.get(`/runs/${two}`)).at('retried_by')).to.equal(null);
     expect((await client.get(`/runs/${three}`)).at('retried_by')).to.be.a('string');
+    const failed = `/runs?task_id=${id}&state=failed`;
+    await eventually(async () => (await client.get(failed)).at('total') === 5);
     await page.getByLabel('Tick all runs of this page').check();
     await page.getByRole('button', { name: 'Cancel 5 ticked runs …' }).click();
     await dialog.getByLabel('At most').press('Enter');

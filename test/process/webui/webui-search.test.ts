@@ -4,7 +4,7 @@ import { overwrite, tabTo } from './webui-keyboard.ts';
 import { useService } from './webui-service.ts';
 
 describe('the search and the keyboard shortcuts of the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
   let run: string;

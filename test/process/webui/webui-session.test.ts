@@ -7,7 +7,8 @@ import {
 } from '../../support/temporary-directory.ts';
 import { useBrowser } from './webui-browser.ts';
 
-describe('a session of the web page', () => {
+describe('a session of the web page', function () {
+  this.timeout(300_000);
   let directory: TemporaryDirectory;
   let provider: TestIdentityProvider;
   let service: ServiceProcess;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { found } from '../../support/signals.ts';
-import { useBrowser } from './webui-browser.ts';
+import { atNoon, useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 interface Fire {
@@ -9,9 +9,9 @@ interface Fire {
 }
 
 describe('the page of a task', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
-  const browsing = useBrowser(() => service().process.address);
+  const browsing = useBrowser(() => service().process.address, atNoon());
 
   const yearly = '0 5 1 1 *';
 

@@ -1,14 +1,15 @@
 import { expect } from 'chai';
-import { useBrowser } from './webui-browser.ts';
+import { eventually } from '../../support/signals.ts';
+import { atNoon, useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 /** More than the time between two reads of any list. Milliseconds. */
 const BEAT = 12_000;
 
 describe('a list that is a part of a view of the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
-  const browsing = useBrowser(() => service().process.address);
+  const browsing = useBrowser(() => service().process.address, atNoon());
 
   /** Sends a command that must succeed. @returns a text of its response */
   async function sent(path: string, body: object, text: string): Promise<string> {
@@ -102,13 +103,10 @@ describe('a list that is a part of a view of the web page', function () {
     await service().client.post('/operations/release', {});
     const backfills = page.getByRole('region', { name: 'Backfills' });
     const update = async (): Promise<void> => page.clock.runFor(BEAT);
-    await update();
-    for (let read = 0; read < 20 && (await backfills.locator('.live').count()) > 0; read += 1) {
-      const next = page.waitForResponse(/\/backfills\?/);
+    await eventually(async () => {
       await update();
-      await next;
-    }
-    await backfills.locator('.live').waitFor({ state: 'detached' });
+      return (await backfills.locator('.live').count()) === 0;
+    });
     await backfills.getByText('completed').waitFor();
   });
 

@@ -3,7 +3,7 @@ import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 describe('a run that waits, in the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address);
 
@@ -33,7 +33,7 @@ describe('a run that waits, in the web page', function () {
     const child = await task('Pack the goods', [{ uses: 'sleep', with: { seconds: 900 } }]);
     const paid = { topic: 'paid.*', if: 'event.payload.total > `10`', timeout_seconds: 7200 };
     const parallel = [
-      { id: 'nap', uses: 'sleep', with: { seconds: 600 } },
+      { id: 'nap', uses: 'sleep', with: { seconds: 5400 } },
       { id: 'money', uses: 'wait.event', with: paid },
       { id: 'chief', uses: 'approval', with: { message: 'Ship it?' } },
       { id: 'packed', uses: 'tasks.run', with: { task_id: child, wait: true } },
@@ -55,7 +55,7 @@ describe('a run that waits, in the web page', function () {
     await page.locator('.view-head .state', { hasText: 'waiting' }).waitFor();
     const waits = page.getByRole('region', { name: 'Waiting for' });
     const row = (step: string) => waits.getByRole('row', { name: new RegExp(`^${step} `) });
-    await row('nap').getByText('in 9 min').waitFor();
+    await row('nap').getByText('in 1 h').waitFor();
     await row('money').getByText('an event of paid.* where event.payload.total > `10`').waitFor();
     await row('money').getByText('in 1 h').waitFor();
     await row('chief').getByText('an approval: Ship it?').waitFor();

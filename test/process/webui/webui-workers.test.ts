@@ -5,8 +5,9 @@ import { useBrowser } from './webui-browser.ts';
 import { useService } from './webui-service.ts';
 
 describe('workers in the web page', function () {
-  this.timeout(120_000);
-  const service = useService();
+  this.timeout(300_000);
+  // Neither the job nor its step ends before the test.
+  const service = useService({ SVC_JOB_LEASE_SECONDS: '600' });
   const browsing = useBrowser(() => service().process.address);
 
   /** A new agent with these scopes. */
@@ -33,7 +34,7 @@ describe('workers in the web page', function () {
       description: '-',
       schedule_kind: 'event',
       created_by: credentials.agent_id,
-      payload: { pipeline: [{ id: 'send', uses: tool }] },
+      payload: { pipeline: [{ id: 'send', uses: tool, timeout_seconds: 900 }] },
     });
     expect(made.status, made.text).to.equal(201);
     return (await client.post(`/tasks/${made.textAt('id')}/run_now`)).textAt('details.run_id');

@@ -9,7 +9,7 @@ const TOKYO = 'Asia/Tokyo';
 const KOLKATA = 'Asia/Kolkata';
 
 describe('the times of the web page', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const service = useService();
   const browsing = useBrowser(() => service().process.address, { timezoneId: TOKYO });
   let task: string;
