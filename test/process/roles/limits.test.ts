@@ -41,8 +41,9 @@ describe('two API processes', function () {
   it('count failed login attempts together', async () => {
     const cluster = await two();
     const admin = cluster.clientOf(0);
+    let agents = 0;
     const statuses = await withinOneWindow(60_000, async () => {
-      const made = await admin.post('/agents', { name: 'guessed', scopes: [] });
+      const made = await admin.post('/agents', { name: `guessed ${(agents += 1)}`, scopes: [] });
       const agent_id = made.textAt('id');
       const given = await admin.post(`/agents/${agent_id}/credentials`);
       const guesses = Array<string>(12).fill('a wrong secret');
