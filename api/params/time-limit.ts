@@ -14,7 +14,7 @@ const script = new Script('work()');
  * Does synchronous work that a client can make slow, such as a `pattern` with exponential backtracking. Slow work is
  * stopped, because it blocks all other requests.
  * @param work without side effects, because it is repeated if the machine stood still during it
- * @throws the error of `late` after a second; errors of the work
+ * @throws the error of `late` after a second, or three if the machine stood still; errors of the work
  */
 export function withinTime<T>(work: () => T, late: () => Error): T {
   const context = (place ??= createContext());

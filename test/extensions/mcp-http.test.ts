@@ -344,7 +344,7 @@ describe('the tool protocol over plain HTTP', () => {
   });
 
   it('repeats a call by its key if the client disconnected during the first one', async () => {
-    const call = { tool: 'sleep', parameters: { seconds: 8 } };
+    const call = { tool: 'sleep', parameters: { seconds: 5 } };
     const keyed = { headers: { 'idempotency-key': 'left' } };
     const active = async (): Promise<string> =>
       (await admin.get('/ext/observability/metrics')).text

@@ -71,6 +71,9 @@ export interface ApiRequest {
   readonly token?: string | null;
 }
 
+/** How long a client reads a view again that has not reached its last command. Milliseconds. */
+const VIEW_LIMIT_MS = 50_000;
+
 /** What clients share that differ only in their tokens. */
 interface Connections {
   readonly agent: Agent;
@@ -138,13 +141,18 @@ export class ApiClient {
     };
     if (isBehind()) {
       const what = `the view of ${path} to have passed ${writes.last}`;
-      await eventually(
-        async () => {
+      let failure: Error | undefined;
+      const readAgain = async (): Promise<boolean> => {
+        try {
           answer = await this.#sendOnce(method, path, options);
           return !isBehind();
-        },
-        { what },
-      );
+        } catch (error) {
+          failure = error instanceof Error ? error : new Error(String(error));
+          return true;
+        }
+      };
+      await eventually(readAgain, { limitMs: VIEW_LIMIT_MS, what });
+      if (failure !== undefined) throw failure;
     }
     return answer;
   }

@@ -5,5 +5,6 @@
 export async function cpuMs(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();
   await work();
-  return process.cpuUsage(before).user / 1000;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
 }

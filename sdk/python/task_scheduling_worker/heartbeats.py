@@ -78,9 +78,8 @@ class Heartbeats:
         while True:
             # A heartbeat in progress puts its lines back if it fails.
             with held.sending:
-                pass
-            if held.is_lost or not held.job._has_updates():
-                return
+                if held.is_lost or not held.job._has_updates():
+                    return
             try:
                 self._beat(held)
             except Unavailable as error:

@@ -86,14 +86,14 @@ class Results:
     def _next_batch(self) -> List[Outcome]:
         with self._changed:
             self._changed.wait_for(lambda: len(self._waiting) > 0 or self._ended.is_set())
-            if self._ended.is_set():
-                return []
             is_full = len(self._waiting) >= _MOST_RESULTS
         if not is_full:
             time.sleep(_LINGER)
         batch: List[Outcome] = []
         size = 0
         with self._changed:
+            if self._ended.is_set():
+                return []
             while self._waiting and len(batch) < _MOST_RESULTS:
                 size += len(self._waiting[0].fields)
                 if batch and size > _MOST_BYTES:

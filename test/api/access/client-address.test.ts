@@ -72,7 +72,7 @@ describe('a client behind a proxy that writes ports', () => {
 
   describe('is rate-limited by its address', () => {
     const api = useRunningApi({ trustProxy: 1, rateLimit: 3 });
-    // Before each test, waits for a window that does not end during it.
+    // The clock is set to the begin of a window, which does not end during a test.
     beforeEach(() => api().clock.shift(60_001 - (api().clock.now() % 60_000)));
 
     for (const column of [0, 1] as const) {

@@ -59,7 +59,7 @@ describe('the typed client', () => {
   });
 
   it('renews its token before it expires', async () => {
-    const short = await RunningApi.start({ accessTokenSeconds: 10 });
+    const short = await RunningApi.start({ accessTokenSeconds: 7 });
     try {
       const admin = createClient({ baseUrl: short.url, token: short.admin.client.token ?? '' });
       const agent = (await admin.agents.create({ name: 'self', scopes: ['tasks:read'] })).data;

@@ -284,7 +284,8 @@ describe('live streams of runs', () => {
     expect(ended(await other.named('live.ended'))).to.equal('access_ended');
   });
 
-  it('end for a client that reads too slowly, which can resume', async () => {
+  it('end for a client that reads too slowly, which can resume', async function () {
+    this.timeout(180_000);
     const slow = await open('/runs/live');
     const quick = await open('/runs/live');
     slow.pause();

@@ -116,7 +116,7 @@ export class WorkerWorld {
   }
 }
 
-/** Called inside a `describe`: its tests share one service, whose job leases outlast a stall. */
+/** Called inside a `describe`: its tests share one service, whose job leases outlast a stall by default. */
 export function useWorkerWorld(settings: Readonly<Record<string, string>> = {}): () => WorkerWorld {
   let world: WorkerWorld | undefined;
   let close = async (): Promise<void> => {};

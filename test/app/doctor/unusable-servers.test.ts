@@ -12,7 +12,7 @@ import {
 import { svc } from '../cli/command-line.ts';
 
 /** How many causes are examined together. The doctor mostly waits for the servers. */
-const CONCURRENCY = 3;
+const CONCURRENCY = 5;
 /** How often a cause is examined at most. */
 const ATTEMPTS = 3;
 

@@ -34,7 +34,7 @@ describe('a log with an aborted import', () => {
       codec: createEventCodec(),
       telemetry: silent,
       // Long enough for a busy machine; reads from an unavailable server take as long.
-      timings: { connectMs: 5_000, readMs: 10_000, appendOverallMs: 20_000 },
+      timings: { connectMs: 5_000, readMs: 5_000, appendOverallMs: 20_000 },
     });
   const messageOf = (refused: Promise<unknown>): Promise<string> =>
     refused.then(

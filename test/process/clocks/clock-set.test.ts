@@ -21,7 +21,7 @@ if (long) describeSetting('by libfaketime', moverOfSystemTime);
 
 function describeSetting(how: string, move: (at: string) => ClockMover | undefined): void {
   describe(`the service, when its clock is set back and forward by an hour, ${how}`, function () {
-    this.timeout(120_000);
+    this.timeout(480_000);
     let directory: TemporaryDirectory;
     let found: AfterSetting;
 

@@ -13,10 +13,10 @@ import { useTemporaryDirectory } from '../../support/temporary-directory.ts';
 const module = `import { execSync } from 'node:child_process';
 function spin(until) { while (Date.now() < until); }
 export function setup({ routes }) {
-  routes.get('/asleep', (_request, response) => { execSync('sleep 8'); response.json({}); });
+  routes.get('/asleep', (_request, response) => { execSync('sleep 5'); response.json({}); });
   routes.get('/later', async (_request, response) => {
     await new Promise((resolve) => setTimeout(resolve, 10));
-    spin(Date.now() + 8_000);
+    spin(Date.now() + 5_000);
     response.json({});
   });
   routes.get('/well-behaved', (_request, response) => response.json({}));

@@ -9,7 +9,7 @@ import { pauseTheLeader, type AfterPause } from './paused-process.ts';
 import { faultsOfSharing } from '../sharing-checks.ts';
 
 describe('three processes that schedule and work, whose leader is paused beyond its leases', function () {
-  this.timeout(120_000);
+  this.timeout(600_000);
   let directory: TemporaryDirectory;
   let found: AfterPause;
 

@@ -115,15 +115,14 @@ export async function pauseTheLeader(dataDirectory: string): Promise<AfterPause>
 
 /**
  * Pauses a process. One that is paused during a write blocks all others that share its file, so it is continued and
- * paused again until none is locked. @returns when it was paused
+ * paused again until none is locked. @returns an instant at which it was paused
  */
 async function pauseBetweenWrites(cluster: Cluster, index: number, data: string): Promise<number> {
   return found(
     () => {
-      const paused = Date.now();
       cluster.process(index).signal('SIGSTOP');
       if (['events.sqlite', 'coordination.db'].every((file) => isUnlocked(join(data, file)))) {
-        return paused;
+        return Date.now();
       }
       cluster.process(index).signal('SIGCONT');
       return undefined;

@@ -28,8 +28,8 @@ export const kills = long ? 100 : 6;
 
 /** The longest life of a process between two kills, in milliseconds. */
 const MAX_LIFE_MS = 2000;
-/** All pending work must be done within this time after the last restart, in milliseconds. */
-const SETTLE_LIMIT = 180_000;
+/** The longest of the waits after the last restart, in milliseconds. */
+const SETTLE_LIMIT = 120_000;
 /** The pause between two reads of the whole log, which slow the processes down. Milliseconds. */
 const LOG_LOOK_PAUSE = 500;
 

@@ -246,6 +246,6 @@ class Reads {
       }
       return this.#stopped;
     };
-    return eventually(look, { limitMs: 240_000, everyMs: 60 });
+    return eventually(look, { limitMs: 900_000, everyMs: 60 });
   }
 }

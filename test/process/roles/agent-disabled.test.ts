@@ -121,6 +121,11 @@ describe('an agent that is disabled at one process', function () {
       soon('the live stream', () => live.ended),
       soon('the run', () => runsOf(ticking).length > 0 && isCanceled(heldRun)),
     ]);
+    const canceled = ledger().streams.get(`run-${heldRun}`)?.at(-1);
+    const [disabled] = ledger().all('AgentDisabled');
+    const timeOf = (at = '') => Date.parse(at);
+    const took = timeOf(canceled?.metadata.occurredAt) - timeOf(disabled?.metadata.occurredAt);
+    expect(took).to.be.within(0, LIMIT);
   });
 
   const isCanceled = (run: string): boolean =>

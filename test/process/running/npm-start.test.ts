@@ -46,7 +46,7 @@ function killGroup(leader: number): void {
 
 describe('npm start', function () {
   // Each test builds the service, beside others that keep the machine busy.
-  this.timeout(240_000);
+  this.timeout(300_000);
   const directory = useTemporaryDirectory();
   let started: ChildProcess[] = [];
 

@@ -84,6 +84,7 @@ describe('the calls of the README and the tutorial', function () {
         // On a busy machine, the run of the event may need longer.
         .replace('sleep 1\n', UNTIL_SHOWN),
     );
+    expect(read('README.md')).to.include('\nsleep 1\n');
     expect(stdout).to.match(/"title":"Morning report".*"status":"active"/);
     expect(stdout).to.match(/"text":"Good morning, it is \d{4}-.*"state":"succeeded"/);
     expect(stdout).to.match(/"topic":"orders\.created","triggered_tasks":\["/);

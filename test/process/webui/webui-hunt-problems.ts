@@ -9,7 +9,7 @@ const CONCURRENT_CREATIONS = 50;
 /** Longer than the test. Seconds. */
 const ENDLESS = 900;
 /** The lifetime of a key and a secret, which must not end before they are created. Milliseconds. */
-const EXPIRES_AFTER = 15_000;
+const EXPIRES_AFTER = 8_000;
 /** A step is only called slow if its task has had this many runs. */
 const USUAL_RUNS = 5;
 

@@ -26,6 +26,9 @@ describe('a worker process of your own', function () {
   /** The data of the service that most tests share. */
   let shared: TemporaryDirectory;
   let service: ServiceProcess;
+  /** A service with longer leases, and its data. */
+  let patient: ServiceProcess;
+  let patientData: TemporaryDirectory;
   let agents = 0;
   const shortLease = { SVC_JOB_LEASE_SECONDS: '2', SVC_JOB_HEARTBEAT_SECONDS: '1' };
   const longLease = { SVC_JOB_LEASE_SECONDS: '30', SVC_JOB_HEARTBEAT_SECONDS: '1' };
@@ -33,8 +36,10 @@ describe('a worker process of your own', function () {
   before(async () => {
     shared = await makeTemporaryDirectory();
     service = await ServiceProcess.start({ SVC_DATA_DIR: shared.path, ...shortLease });
+    patientData = await makeTemporaryDirectory();
+    patient = await ServiceProcess.start({ SVC_DATA_DIR: patientData.path, ...longLease });
   });
-  after(() => shared.remove());
+  after(() => Promise.all([shared.remove(), patientData.remove()]));
 
   /** An agent for workers, and a file that ends their jobs. */
   async function setUp(on = service, data = shared.path) {
@@ -61,11 +66,8 @@ describe('a worker process of your own', function () {
     return { client, credentials, start, release, run };
   }
 
-  /** On a service of its own, which takes no job from a worker that a busy machine delays. */
-  async function setUpWithLongLease() {
-    const data = join(directory(), 'data');
-    return setUp(await ServiceProcess.start({ SVC_DATA_DIR: data, ...longLease }), data);
-  }
+  /** On a service that takes no job from a worker that a busy machine delays. */
+  const setUpWithLongLease = () => setUp(patient, patientData.path);
 
   it('is killed during a job, which another one then gets with the same key', async () => {
     const { client, start, release, run } = await setUp();

@@ -118,7 +118,7 @@ describe('runs that share a concurrency key', () => {
     await soon(() => expect(process.running()).to.deep.equal(['r1']));
     await world.request('b', 'r2');
     await soon(async () => expect(await waiters()).to.deep.equal(['r2']));
-    world.clock.shift(10_000);
+    world.clock.shift(13_000);
     process.finish('r1', failed);
     await soon(() => expect(process.running()).to.deep.equal(['r2']));
     await soon(async () => expect(await waiters()).to.deep.equal(['r1']));

@@ -20,7 +20,7 @@ import { reportingTo } from '../../support/reporting-to.ts';
 import { eventually } from '../../support/signals.ts';
 
 /** Long enough to find a running server on a busy machine, and short enough for a test. */
-const TIMEOUTS = { serverSelectionTimeoutMs: 2_000, pingTimeoutMs: 4_000 };
+const TIMEOUTS = { serverSelectionTimeoutMs: 1_000, pingTimeoutMs: 4_000 };
 
 describe('a MongoDB outage', () => {
   let server: MongoServer;
