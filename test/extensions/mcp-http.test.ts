@@ -371,7 +371,7 @@ describe('the tool protocol over plain HTTP', () => {
       // The first call may still be ending.
       return answer.status === 409 ? null : answer;
     });
-    expect(again.json, again.text).to.deep.equal({ success: true, result: { slept_seconds: 8 } });
+    expect(again.json, again.text).to.deep.equal({ success: true, result: { slept_seconds: 5 } });
     expect(await admin.get('/ext/observability/metrics'))
       .to.have.property('text')
       .that.does.not.match(/^extension_errors_total\{extension="mcp_http"/m);
