@@ -69,6 +69,8 @@ export interface ApiRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Instead of the client's own; null: none. */
   readonly token?: string | null;
+  /** Whether a read is counted, so it is not repeated for the client's own writes. */
+  readonly once?: boolean;
 }
 
 /** How long a client reads a view again that has not reached its last command. Milliseconds. */
@@ -134,10 +136,12 @@ export class ApiClient {
     if (writes === null) return answer;
     const { 'x-event-position': written } = answer.headers;
     if (typeof written === 'string' && written > writes.last) writes.last = written;
-    if (method !== 'GET') return answer;
+    if (method !== 'GET' || options.once === true) return answer;
+    // Other refusals do not depend on the view.
     const isBehind = (): boolean => {
       const { 'x-read-position': read } = answer.headers;
-      return typeof read === 'string' && read < writes.last;
+      const showsView = answer.status === 200 || answer.status === 404;
+      return showsView && typeof read === 'string' && read < writes.last;
     };
     if (isBehind()) {
       const what = `the view of ${path} to have passed ${writes.last}`;
